@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -191,6 +192,14 @@ int file_size(const char *path, uint64_t *out_size, struct error *err)
 		return error_set(err, ERROR_INVALID, "%s is not a file", path);
 	*out_size = (uint64_t)facts.st_size;
 	return 0;
+}
+
+void file_close_locked(int fd)
+{
+	if (fd < 0)
+		return;
+	flock(fd, LOCK_UN);
+	close(fd);
 }
 
 static int file_system_open(const struct file_ops *ops, const char *path, int flags, mode_t mode)

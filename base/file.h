@@ -92,6 +92,9 @@ int file_clone(const struct file_ops *ops, const char *from, const char *to, str
 int file_share(const struct file_ops *ops, const char *from, const char *to, struct error *err);
 /* Returns 0 also when there is nothing at `path`. */
 int file_remove_tree(const struct file_ops *ops, const char *path, struct error *err);
+/* Ends the flock of a descriptor and closes it; -1 is fine. A process that was forked meanwhile has
+ * a copy of the descriptor: closed alone, the lock would last as long as that process. */
+void file_close_locked(int fd);
 /* The names in a folder without . and .., sorted by bytes. Free them with file_names_free. */
 int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err);
 void file_names_free(char **names, size_t count);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -66,6 +67,8 @@ static bool has_header(const struct http_request *request, const char *name);
 static int add_bearer(struct curl_slist **list, const char *token);
 static void set_trust(const struct http_client *client);
 static void set_connection(struct http_client *client, int64_t wait_ms);
+static curl_socket_t http_client_open_socket(
+	void *argument, curlsocktype purpose, struct curl_sockaddr *address);
 static void set_body(struct http_client *client, struct http_transfer *transfer);
 static size_t http_client_read_source(char *into, size_t size, size_t count, void *argument);
 static int perform(struct http_client *client, struct http_transfer *transfer, struct error *err);
@@ -355,6 +358,7 @@ static void set_connection(struct http_client *client, int64_t wait_ms)
 	/* object keys may contain dot segments */
 	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(client->easy, CURLOPT_OPENSOCKETFUNCTION, http_client_open_socket);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
@@ -389,6 +393,15 @@ static void set_trust(const struct http_client *client)
 		curl_easy_setopt(client->easy, CURLOPT_CAINFO, cas);
 	if (client->ca_file != NULL)
 		curl_easy_setopt(client->easy, CURLOPT_CAPATH, NULL);
+}
+
+/* A program that the process starts has no part in the connection. */
+static curl_socket_t http_client_open_socket(
+	void *argument, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	(void)argument;
+	(void)purpose;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 /* Chooses the kind of libcurl request that gives the right framing, then names the method

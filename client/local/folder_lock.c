@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static bool is_of(int fd, const char *folder);
 
 int folder_lock_enter(const char *folder, const char *who, struct error *err)
@@ -24,18 +26,14 @@ int folder_lock_enter(const char *folder, const char *who, struct error *err)
 	return -1;
 }
 
-int folder_lock_share(int held, const char *folder, const char *who, struct error *err)
+int folder_lock_keep(int held, const char *folder, const char *who, struct error *err)
 {
-	if (!is_of(held, folder))
-		return folder_lock_enter(folder, who, err);
-	const int fd = fcntl(held, F_DUPFD_CLOEXEC, 0);
-	return fd >= 0 ? fd : error_set_errno(err, "locking %s", folder);
+	return is_of(held, folder) ? held : folder_lock_enter(folder, who, err);
 }
 
 void folder_lock_leave(int fd)
 {
-	if (fd >= 0)
-		close(fd);
+	file_close_locked(fd);
 }
 
 static bool is_of(int fd, const char *folder)

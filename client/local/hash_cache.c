@@ -238,7 +238,7 @@ static void save(struct hash_cache *cache)
 		read_records(cache);
 		write_records(cache);
 	}
-	close(fd);
+	file_close_locked(fd);
 }
 
 static void write_records(struct hash_cache *cache)

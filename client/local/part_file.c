@@ -56,7 +56,7 @@ int part_file_open(const struct file_ops *files, const char *path, uint64_t size
 {
 	const int fd = open_locked(files, path, err);
 	if (fd >= 0 && reserve(files, fd, path, size, err) != 0) {
-		close(fd);
+		file_close_locked(fd);
 		return -1;
 	}
 	return fd;
@@ -93,7 +93,7 @@ static int open_locked(const struct file_ops *files, const char *path, struct er
 		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 		if (locked && still_has_name(fd, path))
 			return fd;
-		close(fd);
+		file_close_locked(fd);
 		if (!locked)
 			break;
 	}

@@ -13,8 +13,8 @@ char *part_file_path(const char *path, const char *suffix);
  * to one. */
 int part_file_check_target(const char *path, struct error *err);
 /* Opens and locks the part file, or makes it. Reserves `size` bytes on the disk, so that a full
- * disk shows before the download and not at its end. Returns the descriptor; -1 with busy when
- * another process holds the file. */
+ * disk shows before the download and not at its end. Returns the descriptor, for file_close_locked;
+ * -1 with busy when another process holds the file. */
 int part_file_open(
 	const struct file_ops *files, const char *path, uint64_t size, struct error *err);
 /* To be called when the part file is whole and proven. Checks the target once more, syncs the file,

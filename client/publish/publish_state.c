@@ -107,7 +107,7 @@ int publish_state_lock(
 {
 	if (file_make_folder(files, folder, 0700, err) != 0)
 		return -1;
-	return folder_lock_share(held, folder, "deltabucket publish", err);
+	return folder_lock_keep(held, folder, "deltabucket publish", err);
 }
 
 int publish_state_open(
@@ -413,8 +413,9 @@ static int open_folder(
 	struct publish_state *state, const struct publish_state_params *params, struct error *err)
 {
 	const int held = params->held_lock != NULL ? *params->held_lock : -1;
-	state->lock_fd = publish_state_lock(state->files, state->folder, held, err);
-	if (state->lock_fd < 0 ||
+	const int lock = publish_state_lock(state->files, state->folder, held, err);
+	state->lock_fd = lock == held ? -1 : lock; /* what the caller holds, the caller leaves */
+	if (lock < 0 ||
 		folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
 		load_or_begin(state, params->may_replace, err) != 0 ||
 		remove_new_delta(state, err) != 0)

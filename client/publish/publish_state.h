@@ -39,7 +39,7 @@ struct publish_mark {
 struct publish_state {
 	const struct file_ops *files;
 	char *folder;
-	int lock_fd;
+	int lock_fd; /* -1: the caller's lock keeps others out */
 	char *endpoint;
 	char *run;
 	bool has_epoch;
@@ -73,8 +73,9 @@ struct publish_state_params { /* borrowed during publish_state_open; `files` unt
 };
 
 /* Makes the folder if needed, and keeps other publishers out of it for longer than one open state
- * does. `held` is an earlier lock of this process on the folder, which must be left all the same;
- * -1: none. -1 with busy when another publisher works there. Leave it with folder_lock_leave. */
+ * does. `held` is an earlier lock of this process, -1: none. Gives `held` when that still locks the
+ * folder, otherwise a new lock; -1 with busy when another publisher works there. Each lock is
+ * left once, with folder_lock_leave. */
 int publish_state_lock(
 	const struct file_ops *files, const char *folder, int held, struct error *err);
 

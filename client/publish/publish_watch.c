@@ -118,7 +118,8 @@ static int keep_lock(struct watch *watch, struct error *err)
 		publisher_lock(watch->session, watch->params->run, &watch->order, watch->lock, err);
 	if (lock < 0)
 		return -1;
-	folder_lock_leave(watch->lock);
+	if (lock != watch->lock)
+		folder_lock_leave(watch->lock);
 	watch->lock = lock;
 	return 0;
 }

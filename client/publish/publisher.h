@@ -79,8 +79,9 @@ struct publisher {
 };
 
 /* Keeps other publishers out of the order's state folder, which is made if needed. `held` is an
- * earlier lock of this process on it, which must be left all the same; -1: none. -1 with busy when
- * another publisher works there. Leave it with folder_lock_leave. */
+ * earlier lock of this process, -1: none. Gives `held` when that still locks the folder, otherwise
+ * a new lock; -1 with busy when another publisher works there. Each lock is left once, with
+ * folder_lock_leave. */
 int publisher_lock(struct session *session, const char *run, const struct publish_order *order,
 	int held, struct error *err);
 /* Fails if publisher_run would not be allowed to write. Fetches the baseline that publisher_run

@@ -416,8 +416,7 @@ static int sync_names(const struct transfer_options *options, const struct trans
 
 static void file_release(struct file *file)
 {
-	if (file->fd >= 0)
-		close(file->fd);
+	file_close_locked(file->fd);
 	part_journal_close(file->journal);
 	free(file->taken);
 }

@@ -291,8 +291,7 @@ static void put_on_list(struct job *job, struct file *file)
 static void file_free(struct file *file)
 {
 	file_map_close(&file->map);
-	if (file->fetch.fd >= 0)
-		close(file->fetch.fd);
+	file_close_locked(file->fetch.fd);
 	free(file);
 }
 

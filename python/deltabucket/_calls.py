@@ -67,6 +67,11 @@ class _Active:
 _active = _Active()
 
 
+def is_ending() -> bool:
+    """Whether the program ends, so that no call goes on."""
+    return _active.is_ending
+
+
 def _forget_parent() -> None:
     """After a fork: the parent's calls do not run in the child."""
     global _active
@@ -78,8 +83,10 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 @atexit.register
 def _end() -> None:
-    _active.end()
-    close_all()
+    try:
+        _active.end()
+    finally:  # also where Ctrl-C is pressed again
+        close_all()
 
 
 class Watch:
@@ -90,6 +97,7 @@ class Watch:
         self._progress_lock = threading.Lock()
         self._is_cancelled = False
         self._failure: BaseException | None = None
+        self._process = os.getpid()
         self._owner = ffi.new_handle(_Weak(self))
         settings = ffi.new('struct deltabucket_watch_settings *')
         lib.deltabucket_python_watch_settings(settings)
@@ -102,6 +110,9 @@ class Watch:
                          self._owner).atexit = False
 
     def cancel(self) -> None:
+        """Does nothing to a call of the process that this one was forked from."""
+        if os.getpid() != self._process:
+            return
         self._is_cancelled = True
         lib.deltabucket_watch_cancel(self._pointer)
 

@@ -6,13 +6,13 @@ import os
 from typing import Any
 
 from deltabucket._calls import CFunction, Watch, collecting
-from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new_error,
-                                  text_of)
+from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, defaults, made_of,
+                                  new_error, text_of)
 from deltabucket._native import ffi, lib
 from deltabucket.progress import Progress, shown
 
 
-class Client:
+class Client(OfOneProcess):
     """A server, as endpoint, token and CA name it. It may be used by any number of threads."""
 
     def __init__(self, endpoint: str | None = None, token: str | None = None,

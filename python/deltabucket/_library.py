@@ -75,6 +75,23 @@ def defaults(name: str) -> Any:
     return made
 
 
+def check_process(what: str, process: int) -> None:
+    """Raises UsedAfterFork when this is not the process that made the object. what: how messages
+    name it."""
+    if os.getpid() != process:
+        raise errors.UsedAfterFork(
+            f'The {what} was made by process {process}, before the fork that made this process; '
+            'make another one here.', kind='used_after_fork')
+
+
+class OfOneProcess:
+    """What the library holds for an object lies in the process that made it."""
+
+    def __getstate__(self) -> object:
+        raise TypeError(f'A {type(self).__name__} cannot be pickled or copied, since it belongs to '
+                        'one process; make another one in the process that needs it.')
+
+
 def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
     if os.getpid() == process:
         free(pointer)
@@ -94,7 +111,7 @@ def close_all() -> None:
                 handle._lock.release()
 
 
-class Handle:
+class Handle(OfOneProcess):
     """An object of the library. `parent`: what must outlive it."""
 
     def __init__(self, what: str, pointer: Any, free: Callable[[Any], None],
@@ -123,10 +140,7 @@ class Handle:
 
     def check(self) -> None:
         """Raises what `use` would raise."""
-        if os.getpid() != self._process:
-            raise errors.UsedAfterFork(
-                f'The {self.what} was made by process {self._process}, before the fork that made '
-                f'this process; make another one here.', kind='used_after_fork')
+        check_process(self.what, self._process)
         if not self._is_open:
             raise ValueError(f'The {self.what} is closed.')
 

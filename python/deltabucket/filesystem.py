@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-import threading
 from typing import Any
 
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
@@ -30,20 +29,21 @@ class DeltaBucketFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         self._settings = endpoint, token, ca, profile
         self._buckets: dict[tuple[int, str], Bucket] = {}
-        self._lock = threading.Lock()
 
     def bucket_of(self, path: str) -> tuple[Bucket, str]:
         """(bucket, key) of a path. FileNotFoundError for the root, which lists nothing."""
         name, _, key = self._strip_protocol(path).partition('/')
         if not name:
             raise FileNotFoundError('A path has the form deltabucket://BUCKET/KEY.')
-        with self._lock:
-            place = os.getpid(), name  # a child of fork makes its own
-            if place not in self._buckets:
-                endpoint, token, ca, profile = self._settings
-                self._buckets[place] = Bucket(name, endpoint, token, ca, profile=profile,
-                                              progress=False)
-            return self._buckets[place], key
+        place = os.getpid(), name  # a child of fork makes its own
+        bucket = self._buckets.get(place)
+        if bucket is None:
+            # Without a lock: a fork could leave it locked in the child. One of two that are made at
+            # once is let go.
+            endpoint, token, ca, profile = self._settings
+            bucket = self._buckets.setdefault(place, Bucket(name, endpoint, token, ca,
+                                                            profile=profile, progress=False))
+        return bucket, key
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
         bucket, key = self.bucket_of(path)

@@ -20,10 +20,10 @@ import numpy
 from numpy.typing import NDArray
 
 from deltabucket import errors
-from deltabucket._calls import CFunction, Watch, collecting
+from deltabucket._calls import CFunction, Watch, collecting, is_ending
 from deltabucket._client import Client
-from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new_error, path_of,
-                                  text_of)
+from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, check_process, defaults,
+                                  made_of, new_error, path_of, text_of)
 from deltabucket._native import ffi, lib
 from deltabucket.bucket import time_of
 from deltabucket.progress import Progress, shown
@@ -62,7 +62,7 @@ class Part:
         return self.tensors is None and self.ranks is None
 
 
-class Follower:
+class Follower(OfOneProcess):
     """Brings the steps of a run. Use it in `with` or `async with`, and iterate:
 
         with run.follow('/srv/weights') as steps:
@@ -93,6 +93,7 @@ class Follower:
         self._client = client
         self._progress = progress
         self._handle: Handle | None = None
+        self._process = os.getpid()
         self._is_closed = False
         self._lock = threading.Lock()
         self._watch: Watch | None = None
@@ -123,14 +124,14 @@ class Follower:
         return self
 
     def __next__(self) -> Step:
-        """Ends where another thread has closed the follower."""
+        """Ends where another thread has closed the follower, and at the end of the program."""
         try:
             for _ in range(LAG_TRIES):
                 step = self.next()
                 if step is not None and not self._is_late(step):
                     return step
         except (errors.Cancelled, ValueError):
-            if self._is_closed:
+            if self._is_closed or is_ending():
                 raise StopIteration from None
             raise
         raise self._too_far(self._held().lag)
@@ -154,7 +155,7 @@ class Follower:
                 if step is not None and not self._is_late(step):
                     return step
         except (errors.Cancelled, ValueError):
-            if self._is_closed:
+            if self._is_closed or is_ending():
                 raise StopAsyncIteration from None
             raise
         raise self._too_far(self._held().lag)
@@ -209,7 +210,9 @@ class Follower:
     def close(self) -> None:
         """Ends a wait of another thread, tells the fleet that this worker is gone, unless the server
         does not answer within about a second, and frees the folder. Arrays of its steps stay
-        valid."""
+        valid. In a process that was forked from the one that made the follower it does nothing."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._is_closed = True
             watch, handle = self._watch, self._handle
@@ -274,6 +277,7 @@ class Follower:
                 self._watch = None
 
     def _begin(self, watch: Watch) -> Watch:
+        check_process('follower', self._process)
         with self._lock:
             if self._is_closed:
                 raise ValueError('The follower is closed.')
@@ -309,13 +313,14 @@ class _Next:
         return result
 
 
-class Step:
+class Step(OfOneProcess):
     """A step, or the part of one, that a follower holds, proven.
 
-    number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC). newest:
-    of the run, as far as was known when this step came; lag: by how many steps it was ahead. path:
-    the checkpoint's folder, '' in memory. came_whole: not as deltas. fetched_bytes: over the
-    network.
+
+    number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC).
+    newest: of the run, as far as was known when this step came; lag: by how many steps it was
+    ahead. path: the checkpoint's folder, '' in memory. came_whole: not as deltas. fetched_bytes:
+    over the network.
     """
 
     def __init__(self, follower: Follower, handle: Handle) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from deltabucket import errors
 from deltabucket._client import Client
-from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new_error,
-                                  text_of)
+from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, defaults, made_of,
+                                  new_error, text_of)
 from deltabucket._native import ffi, lib
 from deltabucket.follower import Follower, Part
 from deltabucket.progress import Progress
@@ -85,7 +85,7 @@ class Replica:
     expired: bool
 
 
-class Run:
+class Run(OfOneProcess):
     """A run, for its publisher and its followers.
 
     `publish` and `publish_rank` are for one thread at a time (others wait); all else may be called from any thread.

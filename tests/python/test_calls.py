@@ -11,6 +11,7 @@ import unittest
 from tests.support.clients import content
 from tests.support.daemon import Daemon
 from tests.support.package import package_is_ready, run_script, settings_of, start_script
+from tests.support.skips import forks_beside_threads
 
 if not package_is_ready():
     raise unittest.SkipTest('setup/clients has not installed numpy, ml_dtypes and cffi')
@@ -134,6 +135,7 @@ sys.stdin.readline()
             self.socket.accept()
 
 
+@forks_beside_threads
 class Forks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -260,6 +262,63 @@ class Callbacks(unittest.TestCase):
         thread.start()
         thread.join()
         self.assertEqual(failures, [])
+
+    def test_objects_are_collected_in_any_thread(self):
+        """Also in one of the library, which tells of the progress of another call: a follower that
+        nothing names any more is closed there."""
+        self.slow()
+        done = run_script('''
+import gc, glob, os, sys, threading, numpy, deltabucket
+run = deltabucket.Run('callbacks/collected', create_bucket=True)
+run.publish({'w': numpy.arange(1000)})
+def folders():
+    return len(glob.glob(f'/dev/shm/deltabucket-{os.getpid()}-*'))
+def drop():
+    follower = run.follow(silent=True)
+    next(iter(follower))
+    follower.step.own = follower
+def progress(what, done, total):
+    if not seen:
+        seen.append(folders())
+        gc.collect()
+        seen.append(folders())
+gc.disable()
+seen = []
+drop()
+deltabucket.Bucket('callbacks').get('large', sys.argv[1], progress=progress)
+print(*seen)
+drop()
+thread = threading.Thread(target=gc.collect)
+thread.start()
+thread.join()
+print(folders())
+''', self.path + '-collected', daemon=self.daemon)
+        self.assertEqual((done.stdout, done.stderr), ('2 1\n1\n', ''))
+
+    @forks_beside_threads
+    def test_a_download_goes_on_beside_a_child_that_was_forked_meanwhile(self):
+        self.slow()
+        done = run_script('''
+import os, sys, time, deltabucket
+bucket = deltabucket.Bucket('callbacks')
+parent, children = os.getpid(), []
+def progress(what, done, total):
+    child = os.fork()
+    if child == 0:
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+    children.append(child)
+    raise LookupError
+try:
+    bucket.get('large', sys.argv[1], progress=progress)
+except LookupError:
+    pass
+bucket.get('large', sys.argv[1])
+print(len(children), os.path.getsize(sys.argv[1]))
+os.kill(children[0], 9)
+''', self.path + '-forked', daemon=self.daemon)
+        self.assertEqual((done.stdout, done.stderr), (f'1 {32 << 20}\n', ''))
 
     def test_a_program_that_closes_nothing_leaves_nothing(self):
         """What a publisher and a follower keep in memory lies in files of /dev/shm."""

@@ -8,7 +8,7 @@ import unittest
 
 from tests.support import engines
 from tests.support.clients import INSTALLED
-from tests.support.daemon import CLIENT, SOURCE, Daemon
+from tests.support.daemon import CLIENT, SOURCE, Daemon, environment_of_programs
 from tests.support.package import package_is_ready, run_script, settings_of, variables_of
 from tests.support.skips import NO_TORCH
 
@@ -221,7 +221,7 @@ class Trl(unittest.TestCase):
         into = os.path.join(self.folder, 'into')
         command = [CLIENT, 'follow', '--run', 'models/engine', '--into', into, '--poll', '1',
                    '--exec', os.path.join(SOURCE, 'contrib', 'engines', 'vllm')]
-        environment = dict(os.environ, ENGINE_URL=engine.url, XDG_RUNTIME_DIR=self.folder,
+        environment = dict(environment_of_programs(), ENGINE_URL=engine.url, XDG_RUNTIME_DIR=self.folder,
                            **variables_of(self.daemon))
         for number in range(3):
             weights = {'a': torch.full((512,), 1.0 + number)}

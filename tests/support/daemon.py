@@ -32,6 +32,11 @@ REPLY_SECONDS = 120
 STOP_SECONDS = 60
 
 
+def environment_of_programs():
+    """That of this process, without the runtime of a sanitizer that tests/run-package has preloaded: it is for programs that load the library."""
+    return {name: value for name, value in os.environ.items() if name != 'LD_PRELOAD'}
+
+
 def held_port():
     """A socket bound to a free port of its own. While it is open the system gives the port to nobody who asks for any, neither to listen on nor to
     connect from; a server may bind it all the same (SO_REUSEADDR is set only now), and again after it was killed."""
@@ -85,7 +90,7 @@ class Daemon:
         self.held_port = held_port()
         self.port = self.held_port.getsockname()[1]
         # The variables of the test run are not settings of the server, which would warn about them.
-        others = {name: value for name, value in os.environ.items() if not name.startswith('DELTABUCKET_')}
+        others = {name: value for name, value in environment_of_programs().items() if not name.startswith('DELTABUCKET_')}
         self.environment = dict(others, DELTABUCKET_ROOT_KEY_ID=ROOT_ID, DELTABUCKET_ROOT_SECRET=ROOT_SECRET,
                                 DELTABUCKET_ROOT_TOKEN=ROOT_TOKEN, **(environment or {}))
         self.process = None
@@ -218,7 +223,7 @@ class Daemon:
 
     def client(self, *arguments, token=ROOT_TOKEN, check=True, **options):
         """Runs `deltabucket ARGUMENTS` against this server; gives the CompletedProcess with text output."""
-        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.endpoint, DELTABUCKET_TOKEN=token or '',
+        environment = dict(environment_of_programs(), DELTABUCKET_ENDPOINT=self.endpoint, DELTABUCKET_TOKEN=token or '',
                            XDG_STATE_HOME=os.path.join(self.scratch, 'state'),
                            XDG_CACHE_HOME=os.path.join(self.scratch, 'cache'), HOME=self.scratch)
         if self.tls:

@@ -2,24 +2,23 @@
  * threads, and compares what comes back. FOLDER must be empty; BASE and NEXT are two checkpoints of
  * one model. The environment says which server. Ends with 0 when all is well; the sanitizer that it
  * was built with tells the rest. */
-#include <netinet/in.h>
+#include "tests/support/library_walk.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "library/deltabucket.h"
+enum { THREADS = 4, BYTES = 200 * 1000 };
 
-enum { THREADS = 4, BYTES = 200 * 1000, PATH_BYTES = 4096, OWN_BYTES = 64 };
+struct objects {
+	const struct walk *walk;
+	int number;
+};
 
-static struct deltabucket_client *client;
 static struct deltabucket_watch *watch;
-static const char *folder;
 
-static void expect(int is_so, const char *what, const struct deltabucket_error *err)
+void walk_expect(int is_so, const char *what, const struct deltabucket_error *err)
 {
 	if (is_so)
 		return;
@@ -27,9 +26,15 @@ static void expect(int is_so, const char *what, const struct deltabucket_error *
 	exit(1);
 }
 
-static void path_in_folder(char out[PATH_BYTES], const char *name)
+void walk_expect_kind(
+	int result, const char *kind, const char *what, const struct deltabucket_error *err)
 {
-	snprintf(out, PATH_BYTES, "%s/%s", folder, name);
+	walk_expect(result == -1 && strcmp(err->kind, kind) == 0, what, err);
+}
+
+void walk_path(const struct walk *walk, const char *name, char out[WALK_PATH_BYTES])
+{
+	snprintf(out, WALK_PATH_BYTES, "%s/%s", walk->folder, name);
 }
 
 static void fill(unsigned char *bytes, int seed)
@@ -64,9 +69,11 @@ static int keep_answer(void *owner, const char *bytes, size_t len)
 
 static void *walk_objects(void *argument)
 {
-	const int number = *(const int *)argument;
+	const struct objects *const objects = argument;
+	struct deltabucket_client *const client = objects->walk->client;
+	const int number = objects->number;
 	struct deltabucket_error err = {0};
-	char key[OWN_BYTES], name[OWN_BYTES], from[PATH_BYTES], to[PATH_BYTES];
+	char key[WALK_OWN_BYTES], name[WALK_OWN_BYTES], from[WALK_PATH_BYTES], to[WALK_PATH_BYTES];
 	unsigned char *const sent = malloc(BYTES);
 	unsigned char *const came = malloc(BYTES);
 	size_t len = 0;
@@ -75,26 +82,29 @@ static void *walk_objects(void *argument)
 		abort();
 	fill(sent, number);
 	snprintf(key, sizeof(key), "walk/%d", number);
-	path_in_folder(from, key + 5);
+	walk_path(objects->walk, key + 5, from);
 	write_file(from, sent);
 	snprintf(name, sizeof(name), "%d.to", number);
-	path_in_folder(to, name);
-	expect(deltabucket_put_file(client, "walks", key, from, watch, &err) == 0, "put_file",
+	walk_path(objects->walk, name, to);
+	walk_expect(deltabucket_put_file(client, "walks", key, from, watch, &err) == 0, "put_file",
 		&err);
-	expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == 0, "get_file", &err);
-	expect(deltabucket_get(client, "walks", key, 0, came, BYTES, &len, NULL, watch, &err) == 0,
+	walk_expect(
+		deltabucket_get_file(client, "walks", key, to, watch, &err) == 0, "get_file", &err);
+	walk_expect(
+		deltabucket_get(client, "walks", key, 0, came, BYTES, &len, NULL, watch, &err) == 0,
 		"get", &err);
 	if (len != BYTES || memcmp(sent, came, BYTES) != 0)
 		abort();
-	expect(deltabucket_head(client, "walks", key, count_found, &found, watch, &err) == 0,
+	walk_expect(deltabucket_head(client, "walks", key, count_found, &found, watch, &err) == 0,
 		"head", &err);
-	expect(deltabucket_list(client, "walks", key, NULL, count_found, &found, watch, &err) == 0,
+	walk_expect(
+		deltabucket_list(client, "walks", key, NULL, count_found, &found, watch, &err) == 0,
 		"list", &err);
 	if (found != 2)
 		abort();
-	expect(deltabucket_put(client, "walks", key, sent, 10, watch, &err) == 0, "put", &err);
-	expect(deltabucket_remove(client, "walks", key, watch, &err) == 0, "remove", &err);
-	expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == -1 &&
+	walk_expect(deltabucket_put(client, "walks", key, sent, 10, watch, &err) == 0, "put", &err);
+	walk_expect(deltabucket_remove(client, "walks", key, watch, &err) == 0, "remove", &err);
+	walk_expect(deltabucket_get_file(client, "walks", key, to, watch, &err) == -1 &&
 			strcmp(err.kind, "no_key") == 0 && err.request_id[0] != '\0',
 		"get_file of nothing", &err);
 	free(came);
@@ -102,201 +112,53 @@ static void *walk_objects(void *argument)
 	return NULL;
 }
 
-static void walk_deltas(const char *base, const char *next)
+static void walk_deltas(const struct walk *walk)
 {
 	struct deltabucket_error err = {0};
-	char delta[PATH_BYTES], whole[PATH_BYTES];
+	char delta[WALK_PATH_BYTES], whole[WALK_PATH_BYTES];
 	const char *const deltas[] = {delta};
-	path_in_folder(delta, "delta");
-	path_in_folder(whole, "whole");
-	expect(deltabucket_diff(base, next, delta, NULL, watch, &err) == 0, "diff", &err);
-	expect(deltabucket_apply(base, deltas, 1, whole, watch, &err) == 0, "apply", &err);
-	expect(deltabucket_apply(next, deltas, 1, delta, watch, &err) == -1, "apply onto a file",
+	walk_path(walk, "delta", delta);
+	walk_path(walk, "whole", whole);
+	walk_expect(deltabucket_diff(walk->base, walk->next, delta, NULL, watch, &err) == 0, "diff",
 		&err);
-	expect(deltabucket_diff(base, next, delta, "nosuch", watch, NULL) == -1, "a format", &err);
-}
-
-static void count_told(void *owner, const char *what, const char *name, uint64_t bytes)
-{
-	if (what == NULL || name == NULL || bytes != BYTES)
-		abort();
-	++*(int *)owner;
-}
-
-/* A folder of its own goes up and comes down again. */
-static void walk_sync(void)
-{
-	struct deltabucket_sync_settings settings = DELTABUCKET_SYNC_SETTINGS;
-	struct deltabucket_synced synced = DELTABUCKET_SYNCED;
-	struct deltabucket_error err = {0};
-	char up[PATH_BYTES], file[PATH_BYTES], down[PATH_BYTES];
-	unsigned char *const bytes = malloc(BYTES);
-	int told = 0;
-	path_in_folder(up, "up");
-	path_in_folder(file, "up/file");
-	path_in_folder(down, "down");
-	if (bytes == NULL || mkdir(up, 0755) != 0)
-		abort();
-	fill(bytes, THREADS);
-	write_file(file, bytes);
-	settings.bucket = "walks";
-	settings.prefix = "synced";
-	settings.folder = up;
-	settings.direction = "up";
-	settings.told = count_told;
-	settings.owner = &told;
-	expect(deltabucket_sync(client, &settings, &synced, watch, &err) == 0 && synced.moved == 1,
-		"sync up", &err);
-	settings.folder = down;
-	settings.direction = "down";
-	settings.deletes = 1;
-	expect(deltabucket_sync(client, &settings, NULL, watch, &err) == 0 && told == 2,
-		"sync down", &err);
-	settings.prefix = "nothing";
-	expect(deltabucket_sync(client, &settings, &synced, watch, &err) == -1 &&
-			strcmp(err.kind, "not_found") == 0,
-		"sync from nothing", &err);
-	free(bytes);
-}
-
-/* Two tensors, of which the other byte is `value`. */
-static void publish_rank(
-	struct deltabucket_publisher *publisher, unsigned rank, uint64_t epoch, unsigned char value)
-{
-	static const uint64_t shape[] = {OWN_BYTES};
-	static const char index[] = "{\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
-				    "\"b\":\"model-00002-of-00002.safetensors\"}}";
-	unsigned char bytes[OWN_BYTES] = {value};
-	const struct deltabucket_tensor tensor = {.name = rank == 0 ? "a" : "b",
-		.dtype = "U8",
-		.shape = shape,
-		.rank = 1,
-		.data = bytes,
-		.bytes = sizeof(bytes)};
-	const struct deltabucket_file file = {
-		.path = "model.safetensors.index.json", .bytes = index, .len = sizeof(index) - 1};
-	struct deltabucket_publication publication = DELTABUCKET_PUBLICATION;
-	struct deltabucket_published published = DELTABUCKET_PUBLISHED;
-	struct deltabucket_error err = {0};
-	publication.tensors = &tensor;
-	publication.tensor_count = 1;
-	publication.files = &file;
-	publication.file_count = 1;
-	publication.rank = rank;
-	publication.ranks = 2;
-	publication.epoch = epoch;
-	publication.wait_s = rank == 0 ? -1 : 0; /* rank 1 brings the last part */
-	const int result = deltabucket_publish(publisher, &publication, &published, watch, &err);
-	expect(rank == 0 ? result == -1 && strcmp(err.kind, "not_ready") == 0
-			 : result == 0 && (published.delta_bytes > 0) == (value > 0),
-		"publish as a rank", &err);
-}
-
-static void follow_part(unsigned char value)
-{
-	struct deltabucket_follower_settings settings = DELTABUCKET_FOLLOWER_SETTINGS;
-	struct deltabucket_error err = {0};
-	struct deltabucket_step *step = NULL;
-	struct deltabucket_tensor tensor;
-	settings.run = "walks/ranks";
-	settings.tensors = "b";
-	struct deltabucket_follower *const follower =
-		deltabucket_follower_open(client, &settings, watch, &err);
-	expect(follower != NULL, "follower_open", &err);
-	expect(deltabucket_follower_next(follower, -1, 0, &step, watch, &err) == 1, "next", &err);
-	deltabucket_step_tensor(step, 0, &tensor);
-	if (strcmp(tensor.name, "b") != 0 || *(const unsigned char *)tensor.data != value)
-		abort();
-	deltabucket_step_free(step);
-	deltabucket_follower_close(follower);
-}
-
-static void walk_ranks(void)
-{
-	struct deltabucket_publisher_settings settings = DELTABUCKET_PUBLISHER_SETTINGS;
-	struct deltabucket_publisher *ranks[2];
-	struct deltabucket_error err = {0};
-	uint64_t epoch = 0;
-	settings.run = "walks/ranks";
-	for (unsigned rank = 0; rank < 2; rank++) {
-		ranks[rank] = deltabucket_publisher_open(client, &settings, &err);
-		expect(ranks[rank] != NULL, "publisher_open", &err);
-	}
-	expect(deltabucket_publisher_epoch(ranks[0], &epoch, watch, &err) == 0, "epoch", &err);
-	for (unsigned char step = 0; step < 3; step++) {
-		for (unsigned rank = 0; rank < 2; rank++)
-			publish_rank(ranks[rank], rank, epoch, step);
-		follow_part(step);
-	}
-	for (unsigned rank = 0; rank < 2; rank++)
-		deltabucket_publisher_close(ranks[rank]);
-}
-
-static void *cancel_when_connected(void *argument)
-{
-	const int fd = accept(*(const int *)argument, NULL, NULL);
-	char bytes[100];
-	while (read(fd, bytes, sizeof(bytes)) > 0)
-		deltabucket_watch_cancel(watch);
-	close(fd);
-	return NULL;
-}
-
-/* A call against a server that does not answer ends when another thread cancels it. */
-static void walk_cancel(void)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct deltabucket_client_settings settings = DELTABUCKET_CLIENT_SETTINGS;
-	struct deltabucket_error err = {0};
-	char endpoint[OWN_BYTES];
-	pthread_t thread;
-	if (bind(listener, (const struct sockaddr *)&address, len) != 0 ||
-		listen(listener, 1) != 0 ||
-		getsockname(listener, (struct sockaddr *)&address, &len) != 0)
-		abort();
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d", ntohs(address.sin_port));
-	settings.endpoint = endpoint;
-	struct deltabucket_client *const deaf = deltabucket_client_new(&settings, &err);
-	expect(deaf != NULL, "client_new", &err);
-	pthread_create(&thread, NULL, cancel_when_connected, &listener);
-	expect(deltabucket_remove(deaf, "walks", "key", watch, &err) == -1 &&
-			strcmp(err.kind, "busy") == 0,
-		"cancel", &err);
-	pthread_join(thread, NULL);
-	deltabucket_client_free(deaf);
-	close(listener);
+	walk_expect(
+		deltabucket_apply(walk->base, deltas, 1, whole, watch, &err) == 0, "apply", &err);
+	walk_expect(deltabucket_apply(walk->next, deltas, 1, delta, watch, &err) == -1,
+		"apply onto a file", &err);
+	walk_expect(deltabucket_diff(walk->base, walk->next, delta, "nosuch", watch, NULL) == -1,
+		"a format", &err);
 }
 
 int main(int argc, char **argv)
 {
 	struct deltabucket_error err = {0};
 	pthread_t threads[THREADS];
-	int numbers[THREADS];
+	struct objects objects[THREADS];
 	int is_json = 0;
 	if (argc != 4)
 		return 2;
-	folder = argv[1];
+	struct walk walk = {.folder = argv[1], .base = argv[2], .next = argv[3]};
 	watch = deltabucket_watch_new(NULL);
-	client = deltabucket_client_new(NULL, &err);
-	expect(client != NULL, "client_new", &err);
-	expect(deltabucket_make_bucket(client, "walks", watch, &err) == 0, "make_bucket", &err);
+	walk.client = deltabucket_client_new(NULL, &err);
+	walk_expect(walk.client != NULL, "client_new", &err);
+	walk_expect(deltabucket_make_bucket(walk.client, "walks", watch, &err) == 0, "make_bucket",
+		&err);
 	for (int i = 0; i < THREADS; i++) {
-		numbers[i] = i;
-		pthread_create(&threads[i], NULL, walk_objects, &numbers[i]);
+		objects[i] = (struct objects){&walk, i};
+		pthread_create(&threads[i], NULL, walk_objects, &objects[i]);
 	}
-	walk_deltas(argv[2], argv[3]);
+	walk_deltas(&walk);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	expect(deltabucket_ask(client, "/v1/runs/walks", keep_answer, &is_json, watch, &err) == 0 &&
+	walk_run(&walk);
+	walk_expect(deltabucket_ask(walk.client, "/v1/runs/walks/run", keep_answer, &is_json, watch,
+			    &err) == 0 &&
 			is_json,
 		"ask", &err);
-	walk_sync();
-	walk_ranks();
-	walk_cancel();
-	deltabucket_client_free(client);
+	walk_sync(&walk);
+	walk_ranks(&walk);
+	walk_silence(&walk);
+	deltabucket_client_free(walk.client);
 	deltabucket_watch_free(watch);
 	puts("walked");
 	return 0;

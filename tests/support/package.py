@@ -5,12 +5,13 @@ import subprocess
 import sys
 
 from tests.support.clients import INSTALLED, importable
-from tests.support.daemon import BUILD, ROOT_TOKEN, SOURCE
+from tests.support.daemon import BUILD, ROOT_TOKEN, SOURCE, environment_of_programs
 
 PYTHON = os.path.join(INSTALLED, 'package', 'bin', 'python')
 FOLDER = os.path.join(BUILD, 'python')
 PACKAGE = os.path.join(FOLDER, 'lib')
 BUILD_SECONDS = 300
+HANG_SECONDS = 900  # of a program, also under a sanitizer on a busy machine
 
 
 def package_is_ready(*modules, environment='package'):
@@ -30,14 +31,15 @@ def build():
         fcntl.flock(lock, fcntl.LOCK_EX)
         command = [PYTHON, 'setup.py', '-q', 'build', '--build-base', os.path.join(FOLDER, 'temp'),
                    '--build-lib', PACKAGE]
-        environment = dict(os.environ, DELTABUCKET_LIBRARY=os.path.join(BUILD, 'libdeltabucket.so'))
+        environment = dict(environment_of_programs(),
+                           DELTABUCKET_LIBRARY=os.path.join(BUILD, 'libdeltabucket.so'))
         done = subprocess.run(command, cwd=os.path.join(SOURCE, 'python'), env=environment,
                               capture_output=True, text=True, timeout=BUILD_SECONDS)
         if done.returncode != 0:
             raise AssertionError(f'{command} ended with {done.returncode}: {done.stderr[-4000:]}')
 
 
-def run_script(script, *arguments, timeout=120, **options):
+def run_script(script, *arguments, timeout=HANG_SECONDS, **options):
     """Runs a Python text in a process of its own, with the package; gives the CompletedProcess.
     options: as for `start_script`."""
     with start_script(script, *arguments, **options) as process:
@@ -55,6 +57,7 @@ def start_script(script, *arguments, environment='package', daemon=None, beside=
     variables = {name: value for name, value in os.environ.items()
                  if not name.startswith('DELTABUCKET_')}
     paths = [PACKAGE, *(os.path.join(INSTALLED, name) for name in beside)]
+    paths += filter(None, [os.environ.get('PYTHONPATH')])
     variables.update(PYTHONPATH=os.pathsep.join(paths), PYTHONFAULTHANDLER='1',
                      **variables_of(daemon))
     return subprocess.Popen([python, '-c', script, *map(str, arguments)], env=variables, text=True,

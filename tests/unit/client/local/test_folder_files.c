@@ -1,8 +1,10 @@
 #include "tests/unit/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -119,13 +121,29 @@ START_TEST(a_lock_is_held_by_one)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(folder_lock_enter(folder, "worker", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
-	const int shared = folder_lock_share(fd, folder, "worker", &err);
-	ck_assert_int_ge(shared, 0);
+	ck_assert_int_eq(folder_lock_keep(fd, folder, "worker", &err), fd);
 	folder_lock_leave(fd);
-	ck_assert_int_eq(folder_lock_enter(folder, "worker", &err), -1);
-	folder_lock_leave(shared);
-	const int again = folder_lock_enter(folder, "worker", &err);
+	const int again = folder_lock_keep(-1, folder, "worker", &err);
 	ck_assert_int_ge(again, 0);
+	folder_lock_leave(again);
+}
+END_TEST
+
+/* A child that was forked while the lock was held has a copy of the descriptor. */
+START_TEST(a_lock_that_was_left_is_free_beside_a_child)
+{
+	struct error err = {0};
+	const int fd = folder_lock_enter(folder, "worker", &err);
+	const pid_t child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		for (;;)
+			pause();
+	folder_lock_leave(fd);
+	const int again = folder_lock_enter(folder, "worker", &err);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	ck_assert_msg(again >= 0, "%s", err.text);
 	folder_lock_leave(again);
 }
 END_TEST
@@ -164,6 +182,7 @@ Suite *test_folder_files_suite(void)
 	tcase_add_test(tests, links_are_refused);
 	tcase_add_test(tests, depth_is_bounded);
 	tcase_add_test(tests, a_lock_is_held_by_one);
+	tcase_add_test(tests, a_lock_that_was_left_is_free_beside_a_child);
 	tcase_add_test(tests, what_a_killed_write_left_is_removed_and_nothing_else);
 	suite_add_tcase(suite, tests);
 	return suite;
