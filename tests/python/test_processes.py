@@ -351,7 +351,7 @@ def facts():
 def once(number):
     with deltabucket.Run(run_name, create_bucket=True, take_over=True) as run:
         run.publish({'w': numpy.full(1000, number, 'float32')})
-        with run.follow(replica='rounds') as steps:
+        with run.follow(replica='rounds', keeps_changes=True) as steps:
             next(steps).tensors()
             run.publish({'w': numpy.full(1000, number + 0.5, 'float32')})
             next(steps).changes('w')

@@ -209,6 +209,7 @@ static struct deltabucket_follower *open_follower(
 	struct deltabucket_follower_settings settings = DELTABUCKET_FOLLOWER_SETTINGS;
 	settings.run = RUN;
 	settings.folder = role->folder;
+	settings.keeps_changes = 1;
 	settings.replica = role->folder == NULL ? "memory" : "folder";
 	return deltabucket_follower_open(role->walk->client, &settings, role->watch, err);
 }
