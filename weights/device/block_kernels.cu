@@ -18,14 +18,18 @@
 
 #ifndef KERNEL
 #define KERNEL extern "C" __global__
+#define ALIAS
 #endif
+
+/* Parts of memory that is also read in whole eights. */
+typedef uint16_t ALIAS shared_word;
 
 enum {
 	STRIPE = 64,
 	STRIPES = 128,
 	TILE_BYTES = STRIPE * STRIPES,
-	PITCH = STRIPE + 16, /* bytes between stripes in shared memory: no two meet in a bank */
-	LANES = 8,           /* of XXH3 */
+	PITCH = STRIPE + 8, /* bytes between stripes in shared memory: eights meet in no bank */
+	LANES = 8,          /* of XXH3 */
 	KIB_STRIPES = 16,
 	KIBS = STRIPES / KIB_STRIPES,
 	SECRET_BYTES = 192,
@@ -41,7 +45,8 @@ enum {
 	SIGNS_AT_ONCE = 32
 };
 
-#define NOWHERE 0xffffffffu /* stands in a list for a change that was not made */
+#define FOUR_ONES 0x0001000100010001ull
+#define NOWHERE   0xffffffffu /* stands in a list for a change that was not made */
 
 #define PRIME32_1 0x9E3779B1ull
 #define PRIME32_2 0x85EBCA77ull
@@ -243,7 +248,7 @@ struct tile {
 	uint32_t cursors[BINS]; /* place of the bin's first change that is not made yet */
 	uint32_t nexts[BINS];
 	uint32_t ends[BINS];
-	uint16_t before[BINS][STRIPES + 1]; /* words of the bin in the tile's stripes before */
+	uint64_t before[BINS][STRIPES / 4]; /* 16 bits a stripe: words of the bin before it */
 };
 
 /* What one thread block works on. */
@@ -264,7 +269,7 @@ static __device__ uint8_t *tile_at(struct tile *tile, uint32_t at)
 
 static __device__ uint16_t word_load(const uint8_t *at, unsigned width)
 {
-	return width == 1 ? *at : *(const uint16_t *)at;
+	return width == 1 ? *at : *(const shared_word *)at;
 }
 
 static __device__ void word_store(uint8_t *at, unsigned width, uint16_t word)
@@ -272,7 +277,7 @@ static __device__ void word_store(uint8_t *at, unsigned width, uint16_t word)
 	if (width == 1)
 		*at = (uint8_t)word;
 	else
-		*(uint16_t *)at = word;
+		*(shared_word *)at = word;
 }
 
 /* Puts words on a line on which neighbours are one ulp apart, and back. */
@@ -300,7 +305,7 @@ static __device__ void tile_load(struct tile *tile, const struct work *work)
 	const uint8_t *const from = work->words + work->from;
 	const uint32_t eights = (uint64_t)from % 8 == 0 ? work->count / 8 : 0;
 	for (uint32_t i = threadIdx.x; i < eights; i += blockDim.x)
-		*(uint64_t *)tile_at(tile, 8 * i) = ((const uint64_t *)from)[i];
+		tile->stripes[i / (STRIPE / 8)][i % (STRIPE / 8)] = ((const uint64_t *)from)[i];
 	const uint32_t filled = (work->count + STRIPE - 1) / STRIPE * STRIPE;
 	for (uint32_t i = 8 * eights + threadIdx.x; i < filled; i += blockDim.x)
 		*tile_at(tile, i) = i < work->count ? from[i] : 0;
@@ -308,42 +313,69 @@ static __device__ void tile_load(struct tile *tile, const struct work *work)
 
 /* --- steps --- */
 
+/* Adds the words in up to eight bytes to packed counters. With constants for `bytes` and `width` the
+ * compiler makes code for them. */
+static __device__ void count_words(const struct device_block *block, uint64_t eight, unsigned bytes,
+	unsigned width, uint64_t packed[2])
+{
+	for (unsigned at = 0; at < bytes; at += width) {
+		const uint16_t word = (uint16_t)(eight >> 8 * at);
+		const unsigned bin = word_bin(block, width == 1 ? (uint8_t)word : word);
+		const unsigned high = bin >= BINS_PACKED;
+		const uint64_t one = 1ull << BIN_BITS * (bin - high * BINS_PACKED);
+		packed[0] += high ? 0 : one;
+		packed[1] += high ? one : 0;
+	}
+}
+
 /* Counts the words of each bin in each stripe, in two packed words of six counters. */
 static __device__ void count_bins(struct tile *tile, const struct work *work)
 {
 	const struct device_block *const block = work->block;
 	for (uint32_t stripe = threadIdx.x; stripe < STRIPES; stripe += blockDim.x) {
 		uint64_t packed[2] = {0, 0};
-		const uint32_t end = (stripe + 1) * STRIPE;
-		for (uint32_t at = stripe * STRIPE; at < end && at < work->count;
-			at += block->width) {
-			const unsigned bin =
-				word_bin(block, word_load(tile_at(tile, at), block->width));
-			const unsigned high = bin >= BINS_PACKED;
-			const uint64_t one = 1ull << BIN_BITS * (bin - high * BINS_PACKED);
-			packed[0] += high ? 0 : one;
-			packed[1] += high ? one : 0;
+		for (uint32_t i = 0; i < STRIPE / 8; i++) {
+			const uint32_t at = stripe * STRIPE + 8 * i;
+			const uint32_t left = at < work->count ? work->count - at : 0;
+			const unsigned bytes = left < 8 ? left : 8;
+			const uint64_t eight = tile->stripes[stripe][i];
+			if (bytes == 8 && block->width == 2)
+				count_words(block, eight, 8, 2, packed);
+			else if (bytes == 8)
+				count_words(block, eight, 8, 1, packed);
+			else
+				count_words(block, eight, bytes, block->width, packed);
 		}
 		for (unsigned bin = 0; bin < block->classes; bin++)
-			tile->before[bin][stripe] = (uint16_t)(packed[bin / BINS_PACKED] >>
-					BIN_BITS * (bin % BINS_PACKED) &
-				((1u << BIN_BITS) - 1));
+			((shared_word *)tile->before[bin])[stripe] =
+				(uint16_t)(packed[bin / BINS_PACKED] >>
+						BIN_BITS * (bin % BINS_PACKED) &
+					((1u << BIN_BITS) - 1));
 	}
 }
 
-/* Turns the counts into sums of the stripes before. */
+/* Turns the counts into sums of the stripes before, four at a time: a product with FOUR_ONES has in
+ * each 16 bits the sum up to there. */
 static __device__ void sum_bins(struct tile *tile, const struct device_block *block)
 {
 	for (unsigned bin = threadIdx.x; bin < block->classes; bin += blockDim.x) {
-		uint32_t total = 0;
-		for (unsigned stripe = 0; stripe < STRIPES; stripe++) {
-			const uint32_t words = tile->before[bin][stripe];
-			tile->before[bin][stripe] = (uint16_t)total;
-			total += words;
+		uint64_t *const row = tile->before[bin];
+		uint64_t total = 0;
+		for (unsigned i = 0; i < STRIPES / 4; i++) {
+			const uint64_t counts = row[i];
+			const uint64_t sums = counts * FOUR_ONES;
+			row[i] = sums - counts + total * FOUR_ONES;
+			total += sums >> 48;
 		}
-		tile->totals[bin] = total;
+		tile->totals[bin] = (uint32_t)total;
 		tile->nexts[bin] = NOWHERE;
 	}
+}
+
+/* Words of the bin in the stripes of the tile before this one. */
+static __device__ uint32_t words_before(const struct tile *tile, unsigned bin, uint32_t stripe)
+{
+	return ((const shared_word *)tile->before[bin])[stripe];
 }
 
 /* The offset in the tile of the word with this rank among the bin's words of the tile. */
@@ -352,9 +384,9 @@ static __device__ uint32_t find_word(
 {
 	uint32_t stripe = 0;
 	for (uint32_t step = STRIPES / 2; step > 0; step /= 2)
-		if (tile->before[bin][stripe + step] <= rank)
+		if (words_before(tile, bin, stripe + step) <= rank)
 			stripe += step;
-	uint32_t left = rank - tile->before[bin][stripe];
+	uint32_t left = rank - words_before(tile, bin, stripe);
 	uint32_t at = stripe * STRIPE;
 	for (;; at += block->width) {
 		if (word_bin(block, word_load(tile_at(tile, at), block->width)) != bin)
