@@ -10,6 +10,7 @@ Python itself waits for the others before.
 """
 from __future__ import annotations
 
+import _thread
 import asyncio
 import atexit
 import logging
@@ -31,6 +32,8 @@ ProgressFunction = Callable[[str, int, int], object]
 
 notes = logging.getLogger('deltabucket')
 EXIT_SECONDS = 10.0
+# A signal that comes just before a wait does not end it: its handler runs after the wait.
+SIGNAL_SECONDS = 0.5
 
 
 class _Active:
@@ -175,26 +178,29 @@ class Watch:
         return failure
 
     def _run_beside(self, function: CFunction) -> Any:
-        ended = threading.Event()
-        beside = _Beside(self, function, lambda _: ended.set())
+        beside = _Beside(self, function)
         try:
             beside.start()
-        except RuntimeError:
-            return self._run_here(function)  # there are no more threads, as when Python ends
-        except BaseException:
+            beside.wait()
+        except BaseException as raised:
+            if beside.give_up():
+                if isinstance(raised, RuntimeError):
+                    return self._run_here(function)  # no more threads, as when Python ends
+                raise
+            # The call reads and writes memory of the caller: it must end first.
             self.cancel()
+            _wait_out(beside)
             raise
-        interruption: BaseException | None = None
-        while not ended.is_set():
-            try:
-                ended.wait()
-            except BaseException as raised:
-                # The call reads and writes memory of the caller: it must end first.
-                interruption = raised
-                self.cancel()
-        if interruption is not None:
-            raise interruption
         return beside.take()
+
+
+def _wait_out(beside: _Beside) -> None:
+    while True:
+        try:
+            beside.wait()
+            return
+        except BaseException:
+            pass  # another Ctrl-C, while the first one is being heeded
 
 
 class _Weak:
@@ -206,18 +212,35 @@ class _Weak:
 
 class _Beside:
     """A call in a thread of its own. It keeps all that the call uses alive, also when the thread
-    that asked for it has gone on."""
+    that asked for it has gone on.
+
+    Ctrl-C may be raised between any two steps of a waiting thread. So it starts and waits without
+    the classes of threading, which can be left locked then.
+    """
 
     def __init__(self, watch: Watch, function: CFunction,
-                 then: Callable[[_Beside], object]) -> None:
+                 then: Callable[[_Beside], object] = lambda beside: None) -> None:
         self._watch = watch
         self._function: CFunction | None = function
         self._then = then
         self._result: Any = None
         self._failure: BaseException | None = None
+        self._begins = threading.Lock()  # taken by what decides whether the call is made
+        self._ends = threading.Lock()  # held until the call has ended
+        self._ends.acquire()
+        self._has_ended = False
+
+    def give_up(self) -> bool:
+        """Whether the call has not begun; then it never will."""
+        return self._begins.acquire(blocking=False)
+
+    def wait(self) -> None:
+        """For one thread. Until the call has ended, or a signal handler raises."""
+        while not self._has_ended:
+            self._ends.acquire(timeout=SIGNAL_SECONDS)
 
     def start(self) -> None:
-        threading.Thread(target=self._work, name='deltabucket', daemon=True).start()
+        _thread.start_new_thread(self._work, ())
 
     def take(self) -> Any:
         if self._failure is not None:
@@ -237,12 +260,16 @@ class _Beside:
             done.set_result(self._result)
 
     def _work(self) -> None:
+        if not self._begins.acquire(blocking=False):
+            return
         try:
             assert self._function is not None
             self._result = self._watch._run_here(self._function)
         except BaseException as failure:
             self._failure = failure
         self._function = None
+        self._has_ended = True
+        self._ends.release()
         try:
             self._then(self)
         except RuntimeError:

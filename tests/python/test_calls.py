@@ -55,14 +55,46 @@ class Silent(unittest.TestCase):
 try:
     bucket.get('key')
 except KeyboardInterrupt:
-    for thread in threading.enumerate():
-        if thread.name == 'deltabucket':
-            thread.join()
     print('interrupted')
 ''')
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, out, err), (0, 'interrupted\n', ''))
+
+    def test_ctrl_c_at_any_moment_of_a_call(self):
+        """Also between two lines of the package: the call is always told, and ended when its
+        caller hears of it."""
+        done = run_script('''
+import faulthandler, gc, random, signal, threading, time
+from deltabucket._calls import Watch
+faulthandler.dump_traceback_later(60, exit=True)
+gc.disable()  # what is raised while it collects, Python only prints
+random.seed(1)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+counts = {'interrupted': 0, 'early': 0}
+class Told(Watch):
+    def cancel(self):
+        told.set()
+        super().cancel()
+for _ in range(300):
+    told, running = threading.Event(), []
+    def call(watch, err):
+        running.append(1)
+        told.wait()
+        time.sleep(0.0005)
+        running.clear()
+        return 0
+    watch = Told()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 6e-4))
+        watch.run(call)
+    except KeyboardInterrupt:
+        counts['interrupted' if told.is_set() else 'early'] += 1
+    assert not running
+assert counts['interrupted'] > 30, counts
+print(sum(counts.values()))
+''')
+        self.assertEqual((done.returncode, done.stdout), (0, '300\n'), done.stderr)
 
     def test_what_a_signal_handler_raises(self):
         process = self.program('''
