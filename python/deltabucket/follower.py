@@ -27,8 +27,8 @@ from deltabucket._library import (Handle, c_path, c_text, defaults, made_of, new
 from deltabucket._native import ffi, lib
 from deltabucket.bucket import time_of
 from deltabucket.progress import Progress, shown
-from deltabucket.tensors import (Array, CTensors, Memory, array_of, check_same, named, torch_of,
-                                 writable)
+from deltabucket.tensors import (Array, CTensors, Memory, array_of, check_others, check_same,
+                                 check_ties, named, ties_of, torch_of, writable)
 
 LAG_TRIES = 3  # steps in a row that arrive too late for max_lag
 
@@ -314,8 +314,8 @@ class Step:
 
     number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC). newest:
     of the run, as far as was known when this step came; lag: by how many steps it was ahead. path:
-    the checkpoint's folder, '' in memory. came_whole: not as deltas. fetched_bytes: over the
-    network.
+    the checkpoint's folder, '' in memory. is_part: it has some of the step's tensors.
+    came_whole: not as deltas. fetched_bytes: over the network.
     """
 
     def __init__(self, follower: Follower, handle: Handle) -> None:
@@ -331,6 +331,7 @@ class Step:
         self.created: datetime = time_of(facts.created_ms)
         self.newest: int = facts.newest
         self.path = path_of(facts.path)
+        self.is_part: bool = follower.is_part
         self.came_whole: bool = facts.delta_count == 0
         self.fetched_bytes: int = facts.fetched_bytes
         self._tensor_count: int = facts.tensor_count
@@ -399,11 +400,11 @@ class Step:
         here. SchemaMismatch when names, dtypes or shapes differ. Autograd does not hear of the
         change.
         """
-        entries, targets, tied = self._targets(state, clean)
-        if self.came_whole or self._follower.is_part:
+        entries, targets, ties = self._targets(state, clean)
+        if self.came_whole or self.is_part:
             self._copy(entries, targets)
             return
-        twins = {name: _copy_of(targets[name]) for name in tied}
+        twins = {name: _copy_of(targets[name]) for name in ties}
         tensors = CTensors([twins.get(entry.name, targets[entry.name]) for entry in entries])
         settings = defaults('deltabucket_patch_settings')
         settings.proves_first = proves_first
@@ -433,7 +434,8 @@ class Step:
 
     def deltas(self) -> list[str]:
         """Paths of the deltas that led here from the step before, in the order in which they apply;
-        none when the step came whole. The files go when the follower goes on."""
+        none when the step came whole. Also of a part they are for all tensors of the step. The
+        files go when the follower goes on."""
         with self._held() as pointer:
             return [path_of(lib.deltabucket_step_delta(pointer, index))
                     for index in range(self._delta_count)]
@@ -470,9 +472,9 @@ class Step:
         return array_of(entry.dtype, entry.shape, memoryview(buffer).toreadonly())
 
     def _targets(self, state: Mapping[str, Any], clean: bool,
-                 ) -> tuple[list[Memory], dict[str, Memory], list[str]]:
-        """(the step's tensors, the memory to write by name, the names that share the memory of one
-        before). Nothing has been written when it fails."""
+                 ) -> tuple[list[Memory], dict[str, Memory], dict[str, str]]:
+        """(the step's tensors, the memory to write by name, what `ties_of` says of it). Nothing has
+        been written when it fails."""
         entries = self.entries()
         given = named(state, clean)
         missing = [entry.name for entry in entries if entry.name not in given]
@@ -482,20 +484,10 @@ class Step:
         targets = {entry.name: writable(entry.name, given[entry.name]) for entry in entries}
         for entry in entries:
             check_same(targets[entry.name], entry.dtype, entry.shape)
-        tied = _ties({entry.name: entry for entry in entries}, targets)
-        self._check_others(given, targets)
-        return entries, targets, tied
-
-    def _check_others(self, given: dict[str, Any], targets: dict[str, Memory]) -> None:
-        """What the step does not have may only be another name of what it has."""
-        places = {(target.address, target.nbytes) for target in targets.values()}
-        for name, value in given.items():
-            if name in targets:
-                continue
-            other = writable(name, value)
-            if other.nbytes and (other.address, other.nbytes) not in places:
-                raise errors.SchemaMismatch(f'{name} is not a tensor of step {self.number}; leave '
-                                            'it out.', kind='schema_mismatch')
+        check_others(given, targets, writable, self.number)
+        ties = ties_of(targets)
+        check_ties(ties, {entry.name: entry for entry in entries})
+        return entries, targets, ties
 
     def _copy(self, entries: list[Memory], targets: dict[str, Memory]) -> None:
         for entry in entries:
@@ -523,26 +515,3 @@ def _buffer_of(entry: Memory) -> Any:
 def _copy_of(target: Memory) -> Memory:
     made = target.bytes_array().copy()
     return Memory(target.name, target.dtype, target.shape, made.ctypes.data, target.nbytes, made)
-
-
-def _ties(entries: dict[str, Memory], targets: dict[str, Memory]) -> list[str]:
-    """The names whose memory is that of a name before. SchemaMismatch where the step has different
-    bytes for one memory, ValueError where tensors overlap in part."""
-    tied = []
-    before: Memory | None = None
-    for target in sorted(targets.values(), key=lambda one: (one.address, one.nbytes, one.name)):
-        if not target.nbytes:
-            continue
-        if before is not None and target.address < before.address + before.nbytes:
-            if (target.address, target.nbytes) != (before.address, before.nbytes):
-                raise ValueError(f'{before.name} and {target.name} overlap in memory, so they '
-                                 'cannot be changed in place.')
-            if not numpy.array_equal(entries[before.name].bytes_array(),
-                                     entries[target.name].bytes_array()):
-                raise errors.SchemaMismatch(
-                    f'{before.name} and {target.name} are one tensor here and two in the step.',
-                    kind='schema_mismatch')
-            tied.append(target.name)
-        else:
-            before = target
-    return tied
