@@ -7,10 +7,11 @@ bytes once the next one has come.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -95,7 +96,8 @@ class Follower:
         self._handle: Handle | None = None
         self._is_closed = False
         self._lock = threading.Lock()
-        self._watch: Watch | None = None
+        self._opening = threading.Lock()
+        self._watches: set[Watch] = set()  # of the calls that are running, or wait for another one
         self._unseen: Step | None = None  # came in a call that was interrupted
         self._settings = defaults('deltabucket_follower_settings')
         self._kept = (c_text(run, 'run'), c_text(replica, 'replica'),
@@ -212,8 +214,8 @@ class Follower:
         valid."""
         with self._lock:
             self._is_closed = True
-            watch, handle = self._watch, self._handle
-        if watch is not None:
+            watches, handle = list(self._watches), self._handle
+        for watch in watches:
             watch.cancel()
         self._unseen = None
         if handle is not None:
@@ -221,16 +223,25 @@ class Follower:
 
     def _open(self, watch: Any, err: Any) -> Any:
         """CFunction. Does nothing when it is open."""
-        if self._is_closed:
-            raise ValueError('The follower is closed.')
         if self._handle is not None:
             return 0
+        self._client.handle.check()  # the lock of a process that has forked may never be free
+        with self._opening:
+            return 0 if self._handle is not None else self._open_now(watch, err)
+
+    def _open_now(self, watch: Any, err: Any) -> Any:
         with self._client.handle.use() as client:
             pointer = lib.deltabucket_follower_open(client, self._settings, watch, err)
-        if pointer != ffi.NULL:
-            self._handle = Handle('follower', pointer, lib.deltabucket_follower_close,
-                                  parent=self._client.handle, exclusive=True)
-        return pointer
+        if pointer == ffi.NULL:
+            return pointer
+        handle = Handle('follower', pointer, lib.deltabucket_follower_close,
+                        parent=self._client.handle, exclusive=True)
+        with self._lock:
+            if not self._is_closed:
+                self._handle = handle
+                return pointer
+        handle.close()
+        raise ValueError('The follower is closed.')
 
     def _opened(self) -> Handle:
         if self._handle is None:
@@ -258,27 +269,25 @@ class Follower:
         return step
 
     def _run(self, function: CFunction) -> None:
-        with shown(self._progress) as report:
-            watch = self._begin(Watch(report))
-            try:
-                watch.run(function)
-            finally:
-                self._watch = None
+        with shown(self._progress) as report, self._watching(Watch(report)) as watch:
+            watch.run(function)
 
     async def _run_async(self, function: CFunction) -> None:
-        with shown(self._progress) as report:
-            watch = self._begin(Watch(report))
-            try:
-                await watch.run_async(function)
-            finally:
-                self._watch = None
+        with shown(self._progress) as report, self._watching(Watch(report)) as watch:
+            await watch.run_async(function)
 
-    def _begin(self, watch: Watch) -> Watch:
+    @contextlib.contextmanager
+    def _watching(self, watch: Watch) -> Iterator[Watch]:
+        """While `close` must end the call."""
         with self._lock:
             if self._is_closed:
                 raise ValueError('The follower is closed.')
-            self._watch = watch
-        return watch
+            self._watches.add(watch)
+        try:
+            yield watch
+        finally:
+            with self._lock:
+                self._watches.discard(watch)
 
     def _is_late(self, step: Step) -> bool:
         return self.max_lag is not None and step.lag > self.max_lag
