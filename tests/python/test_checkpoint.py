@@ -51,9 +51,11 @@ class Counting(deltabucket.Bucket):
 
 
 class Failing(deltabucket.Bucket):
-    """Has no room for files whose names contain `fails`. With `threads`, each has a file in hand
+    """Has no room for files whose names contain `fails`. With `vanishes`, somebody has tidied up
+    the scratch folder. With `threads`, each has a file in hand
     before one goes on; then the main one is interrupted, or another one fails."""
     fails = 'nothing'
+    vanishes = False
     threads = None
     is_interrupted = False
 
@@ -66,6 +68,8 @@ class Failing(deltabucket.Bucket):
             if not is_main and not self.is_interrupted:
                 raise deltabucket.NoSpace(f'{key} does not fit.', kind='no_space')
             time.sleep(0.2)
+        if self.vanishes:
+            os.remove(source)
         if self.fails in key:
             raise deltabucket.NoSpace(f'{key} does not fit.', kind='no_space')
         super().put(key, source, progress)
@@ -196,7 +200,10 @@ class OneProcess(CheckpointCase):
             self.assertRefused(kind, '', self.save, state_of(1), BucketWriter(
                 bucket, 'step', thread_count=2, scratch=scratch))
             self.assertEqual(os.listdir(scratch), [])
-        bucket.threads = None
+        bucket.threads, bucket.vanishes = None, True
+        self.assertRefused(deltabucket.NotFound, '', self.save, state_of(1),
+                           BucketWriter(bucket, 'step', scratch=scratch))
+        bucket.vanishes = False
         self.assertRefused(FileNotFoundError, 'nosuch', self.save, state_of(1),
                            BucketWriter(bucket, 'step', thread_count=2, scratch='/nosuch'))
         self.assertRefused(AssertionError, 'no object', self.load,
@@ -205,6 +212,18 @@ class OneProcess(CheckpointCase):
         self.addCleanup(nowhere.close)
         self.assertRefused(deltabucket.NotFound, 'nowhere', self.save, state_of(1),
                            BucketWriter(nowhere, 'step'))
+
+    def test_a_file_that_is_being_made_is_waited_for(self):
+        """A thread that has seen no failure is seen itself."""
+        files = BucketWriter(self.bucket()).fs
+        made, seen = tempfile.mkstemp, []
+
+        def make(**options):
+            seen.append(set(files._open))
+            return made(**options)
+        with unittest.mock.patch('tempfile.mkstemp', make), files._uploaded('key'):
+            pass
+        self.assertEqual((seen, files._open), ([{'key'}], set()))
 
     def test_a_file_that_is_too_short_is_told(self):
         bucket = self.bucket()

@@ -6,6 +6,7 @@ import tempfile
 import time
 import threading
 import unittest
+import unittest.mock
 
 from tests.support.checkpoints import expand_small, write_safetensors
 from tests.support.clients import read
@@ -161,6 +162,23 @@ class Publishing(RunCase):
         second.publish(weights(1), step=1)
         with self.assertRaises(deltabucket.StaleEpoch):
             first.publish(weights(2), step=1)
+
+    def test_two_threads_publish_through_one_publisher(self):
+        """Also when both begin at once."""
+        run = self.run_of()
+        made, handle, opening = [], deltabucket.run.Handle, threading.Event()
+
+        def make(what, *arguments, **options):
+            made.append(what)
+            opening.set()
+            other.join(0.3)  # it waits, or opens one of its own
+            return handle(what, *arguments, **options)
+        other = threading.Thread(target=lambda: opening.wait() and run.new_epoch())
+        other.start()
+        with unittest.mock.patch.object(deltabucket.run, 'Handle', make):
+            run.publish_rank(weights(0), rank=0, ranks=1)
+        other.join()
+        self.assertEqual(made, ['publisher'])
 
     def test_refusals(self):
         run = self.run_of()

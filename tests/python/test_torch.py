@@ -1,6 +1,8 @@
 """PyTorch's side of the package: state dicts, torch.distributed.checkpoint over fsspec, and the
 Trainer of transformers. PyPI's torch is large, so it is installed once (setup/clients) and these
 tests run on its CPU."""
+import collections.abc
+import concurrent.futures
 import json
 import os
 import tempfile
@@ -103,6 +105,36 @@ class StateDicts(TorchCase):
                 optimizer.zero_grad()
         self.assertIs(worker.head.weight, worker.embed.weight)
 
+    def test_a_state_dict_that_makes_its_tensors_anew(self):
+        """Each is gathered once; one that is gone is not taken for another one."""
+        gathered = []
+
+        class Sharded(torch.Tensor):
+            def full_tensor(self):
+                gathered.append(int(self))
+                return self.as_subclass(torch.Tensor).clone()
+
+        class Made(collections.abc.Mapping):
+            def __len__(self):
+                return 100
+
+            def __iter__(self):
+                return map(str, range(100))
+
+            def __getitem__(self, name):
+                return torch.tensor(int(name)).as_subclass(Sharded)
+        got = deltabucket.gathered(Made())
+        self.assertEqual({name: int(value) for name, value in got.items()},
+                         {str(number): number for number in range(100)})
+        self.assertEqual(deltabucket.gathered(Made(), False), {})
+        self.assertEqual(gathered, 2 * [*range(100)])
+
+    def test_empty_tensors_where_another_device_is_the_default(self):
+        run = self.run_of()
+        run.publish({'a': torch.zeros(0, 5)})
+        with run.follow() as steps, torch.device('meta'):
+            self.assertEqual(next(steps).tensors('torch')['a'].device.type, 'cpu')
+
     def test_numpy_and_torch_are_one(self):
         run = self.run_of()
         run.publish({'a': torch.arange(6.)})
@@ -188,7 +220,6 @@ assert (published is None) == (rank == 1)
 torch.save(whole, f'{folder}/whole-{rank}')
 torch.distributed.destroy_process_group()
 '''
-        import concurrent.futures
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for done in pool.map(lambda rank: run_script(
                     script, rank, self.folder, environment='torch', daemon=self.daemon), range(2)):
@@ -225,9 +256,9 @@ for step in range(3):
         for one in (model, other):
             for parameter in one.parameters():
                 parameter.mul_(2 if step else 1.0078125)
-def refused(kind, *arguments):
+def refused(kind, *arguments, **options):
     try:
-        run.publish_rank(*arguments)
+        run.publish_rank(*arguments, **options)
         sys.exit(f'{kind} was not raised')
     except kind as failure:
         return str(failure)
@@ -235,12 +266,15 @@ if rank == 0:
     refused(TypeError, [1])
 else:
     assert 'rank 0: TypeError' in refused(deltabucket.NotReady, part)
+if rank == 1:
+    refused(ValueError, part, 3, wait=-1)
+else:
+    assert 'rank 1: ValueError' in refused(deltabucket.NotReady, part, 3)
 assert '3, 4' in refused(deltabucket.Invalid, part, 3 + rank)
 assert 'from rank 1' in refused(deltabucket.SchemaMismatch, {'0.bias': torch.zeros(50)})
 print(*sizes)
 torch.distributed.destroy_process_group()
 '''
-        import concurrent.futures
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             said = list(pool.map(lambda rank: run_script(
                 script, rank, self.folder, environment='torch', daemon=self.daemon), range(2)))

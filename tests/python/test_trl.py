@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from tests.support import engines
@@ -206,8 +207,10 @@ class Trl(unittest.TestCase):
         one.report('ready')
         next(two)
         two.report('error', 'the engine does not answer')
+        while [one.state for one in self.open_run('waiting').fleet()] != ['ready', 'error']:
+            time.sleep(0.05)
         with self.assertRaisesRegex(deltabucket.NotReady, '1 workers of models/waiting serve step '
-                                    '1 after 0.2 seconds, 2 must. two is at step .*, error: the '
+                                    '1 after 0.2 seconds, 2 must. two is at step 1, error: the '
                                     'engine does not answer'):
             transfer.resume()
         transfer.destroy()
