@@ -22,10 +22,13 @@ from deltabucket.gpu import Patcher  # noqa: E402
 from tests.support.device_machine import DeviceMachine  # noqa: E402
 
 
+ROWS = 1030  # of the largest tensor, which has two blocks then
+
+
 def model(seed):
     """Tensors of several blocks, dtypes and sizes; nothing of it repeats."""
     torch.manual_seed(seed)
-    return {'embed': torch.randn(2100, 1024).to(torch.bfloat16) * 0.02,
+    return {'embed': torch.randn(ROWS, 1024).to(torch.bfloat16) * 0.02,
             'half': torch.randn(300, 70).to(torch.float16),
             'norm': torch.ones(64, dtype=torch.bfloat16),
             'scale': torch.randn(7),
@@ -84,7 +87,7 @@ class Patching(unittest.TestCase):
             done = patcher.apply(self.steps.next(60))
             self.assertHolds(self.state)
             self.assertFalse(done.came_whole)
-            self.assertGreater(done.blocks, 3)
+            self.assertGreaterEqual(done.blocks, 3)
             self.assertLess(done.upload_bytes, 400_000)
             self.assertEqual(patcher.number, done.step)
         patcher.prove()
@@ -99,13 +102,13 @@ class Patching(unittest.TestCase):
 
     def test_views_into_larger_tensors(self):
         """Checkpoint tensors stacked in one parameter."""
-        stacked = torch.zeros(2 * 2100 + 8, 1024, dtype=torch.bfloat16)
-        self.device['embed'] = stacked[8:2108]
+        stacked = torch.zeros(ROWS + 16, 1024, dtype=torch.bfloat16)
+        self.device['embed'] = stacked[8:8 + ROWS]
         patcher = self.patcher(load=True)
         self.publish()
         patcher.apply(self.steps.next(60))
         self.assertHolds(self.state)
-        self.assertFalse(stacked[:8].any() or stacked[2108:].any())
+        self.assertFalse(stacked[:8].any() or stacked[8 + ROWS:].any())
 
     def test_a_part_of_the_tensors(self):
         del self.device['embed'], self.device['scale']
@@ -127,8 +130,8 @@ class Patching(unittest.TestCase):
         """Nothing of the step stays where one block cannot be proven."""
         patcher = self.patcher(load=True)
         before = self.copy()
-        self.device['embed'][2099, 1023] += 1
-        before['embed'][2099, 1023] += 1
+        self.device['embed'][-1, -1] += 1
+        before['embed'][-1, -1] += 1
         self.publish()
         with self.assertRaises(deltabucket.Spoiled):
             patcher.apply(self.steps.next(60))
@@ -190,7 +193,7 @@ class Patching(unittest.TestCase):
         self.run_.publish(self.state)
         self.steps = self.enterContext(self.run_.follow())
         self.step = self.steps.next(60)
-        self.device['head'] = self.device['embed'].view(2100, 1024)
+        self.device['head'] = self.device['embed'].view(ROWS, 1024)
 
     def test_tied_weights_are_changed_once(self):
         self.tie()
@@ -200,7 +203,7 @@ class Patching(unittest.TestCase):
             self.assertFalse(patcher.apply(self.steps.next(60)).came_whole)
             self.assertHolds(self.state)
         patcher.prove()
-        self.device['embed'][2099, 1023] += 1
+        self.device['embed'][-1, -1] += 1
         with self.assertRaises(deltabucket.Spoiled):
             patcher.prove()
 
