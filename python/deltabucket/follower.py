@@ -321,10 +321,11 @@ class _Next:
 class Step:
     """A step, or the part of one, that a follower holds, proven.
 
-    number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC). newest:
-    of the run, as far as was known when this step came; lag: by how many steps it was ahead. path:
-    the checkpoint's folder, '' in memory. is_part: it has some of the step's tensors.
-    came_whole: not as deltas. fetched_bytes: over the network.
+    number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC).
+    newest: of the run, as far as was known when this step came; lag: by how many steps it was
+    ahead. path: the checkpoint's folder, '' in memory. is_part: the follower was asked for a part,
+    so some of the step's tensors may not be here. came_whole: not as deltas. fetched_bytes: over
+    the network.
     """
 
     def __init__(self, follower: Follower, handle: Handle) -> None:
@@ -443,7 +444,7 @@ class Step:
 
     def deltas(self) -> list[str]:
         """Paths of the deltas that led here from the step before, in the order in which they apply;
-        none when the step came whole. Also of a part they are for all tensors of the step. The
+        none when the step came whole. Those of a part are for all tensors of the step, too. The
         files go when the follower goes on."""
         with self._held() as pointer:
             return [path_of(lib.deltabucket_step_delta(pointer, index))
