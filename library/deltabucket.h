@@ -288,6 +288,11 @@ struct deltabucket_device_delta_facts {
 	uint64_t decoded_bytes; /* of the upload, that this library decodes; the device the rest */
 	uint64_t changes;       /* places in the lists of the device */
 	uint64_t result_bytes;  /* of all blocks */
+	/* of all tensors before and after the delta, as in deltabucket_step_facts; "" when the delta
+	 * does not say it. Blocks that the delta lacks are proven by no hash, so it may be applied
+	 * only to the tensors of base_digest. */
+	char base_digest[DELTABUCKET_DIGEST_BYTES];
+	char result_digest[DELTABUCKET_DIGEST_BYTES];
 };
 #define DELTABUCKET_DEVICE_DELTA_FACTS                                \
 	{                                                             \

@@ -121,12 +121,19 @@ static int give_facts(const struct device_plan *plan, struct deltabucket_device_
 	struct error *err)
 {
 	const struct device_plan_facts facts = device_plan_facts(plan);
-	const struct deltabucket_device_delta_facts made = {.size = sizeof(made),
+	const struct delta_metadata *const metadata = device_plan_metadata(plan);
+	struct deltabucket_device_delta_facts made = {.size = sizeof(made),
 		.blocks = facts.blocks,
 		.tensors = facts.tensors,
 		.upload_bytes = facts.upload_bytes,
 		.decoded_bytes = facts.decoded_bytes,
 		.changes = facts.changes,
 		.result_bytes = facts.result_bytes};
+	_Static_assert((int)DELTABUCKET_DIGEST_BYTES == (int)DIGEST128_TEXT_BYTES,
+		"a digest's text fits exactly");
+	if (metadata->has_base_digest)
+		digest128_format(&metadata->base_digest, made.base_digest);
+	if (metadata->has_result_digest)
+		digest128_format(&metadata->result_digest, made.result_digest);
 	return sized_give(out, &made, sizeof(made), "deltabucket_device_delta_facts", err);
 }

@@ -2,15 +2,17 @@
 """usage: tests/run.py [--jobs N] [--threads | --no-threads] FOLDER|MODULE...   runs every test_*.py below these
 folders of tests/, and these modules (tests/.../test_x.py), and says how many passed.
 
-With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, named and timed first. With --threads, for the
-thread sanitizer, modules that say `THREADS_MEET = False` and tests marked `bytes_alone` (tests/support/daemon.py) are left out: they are about bytes
-and messages, and what threads do in them happens in others too. With --no-threads only those are run: two sanitizers share the tests between them.
+With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, with its name, its time and that of the processors
+first. With --threads, for the thread sanitizer, modules that say `THREADS_MEET = False` and tests marked `bytes_alone` (tests/support/daemon.py) are
+left out: they are about bytes and messages, and what threads do in them happens in others too. With --no-threads only those are run: two sanitizers
+share the tests between them.
 Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
 """
 import concurrent.futures
 import glob
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ HANG_SECONDS = 10_800 if os.environ.get('DELTABUCKET_TORTURE') else 1200
 LONGEST = ('test_damage', 'test_command_xet', 'test_matrix', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
            'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub',
            'test_power_cut', 'test_bit_flips')
+PROCESSORS = re.compile(r'^processors: (\d+) s\n', re.M)
 LAST_LINE = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 
 
@@ -131,7 +134,15 @@ def run_apart(path, flags):
     if process.returncode != 0 and sums[1] == 0 and (any(sums) or not flags):  # a module may have nothing to run
         sums = (sums[0], 1, sums[2])
         output += f'ERROR: {module} ended with {process.returncode}\n'
-    return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", output)}', sums
+    used = PROCESSORS.search(output)
+    processors = f', {used[1]} s of processors' if used else ''
+    return f'== {module}: {time.monotonic() - begun:.0f} s{processors}\n{LAST_LINE.sub("", PROCESSORS.sub("", output))}', sums
+
+
+def processor_seconds():
+    """Of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def urgency(path):
@@ -167,6 +178,7 @@ def main(arguments):
             else:
                 suite.addTests(unittest.TestLoader().discover(os.path.join(HERE, name), top_level_dir=ROOT))
         sums = run(suite, flags[0] if flags else None)
+        print(f'processors: {processor_seconds():.0f} s')
     print('{} passed, {} failed, {} skipped'.format(*sums))
     return 1 if sums[1] or not sum(sums) else 0
 

@@ -3,6 +3,7 @@ there, memory and stream of torch."""
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,22 +27,25 @@ def compiled(architecture: str) -> bytes:
                                  "'deltabucket[gpu]'.", kind='unsupported') from failure
     source = text_of(lib.deltabucket_device_source()).encode()
     program = _checked(nvrtc.nvrtcCreateProgram(source, b'block_kernels.cu', 0, [], []))
-    options = [f'--gpu-architecture={architecture}'.encode()]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = b' ' * _checked(nvrtc.nvrtcGetProgramLogSize(program))
-        nvrtc.nvrtcGetProgramLog(program, log)
-        raise errors.Unsupported(f'NVRTC does not compile the kernels for {architecture}: '
-                                 f'{status.name}: {log.decode(errors="replace").strip()}',
-                                 kind='unsupported')
-    cubin = bytes(_checked(nvrtc.nvrtcGetCUBINSize(program)))
-    _checked(nvrtc.nvrtcGetCUBIN(program, cubin))
-    nvrtc.nvrtcDestroyProgram(program)
-    return cubin
+    try:
+        options = [f'--gpu-architecture={architecture}'.encode()]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = b' ' * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise errors.Unsupported(f'NVRTC does not compile the kernels for {architecture}: '
+                                     f'{status.name}: {log.decode(errors="replace").strip()}',
+                                     kind='unsupported')
+        cubin = bytes(_checked(nvrtc.nvrtcGetCUBINSize(program)))
+        _checked(nvrtc.nvrtcGetCUBIN(program, cubin))
+        return cubin
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
 
 
 class Cuda:
-    """One device, with the stream that is torch's current one at each call."""
+    """One device, with the stream that is torch's current one of that device at each call. What
+    other streams do with the tensors is not waited for."""
 
     def __init__(self, device: Any) -> None:
         """device: a torch.device of type cuda."""
@@ -50,28 +54,29 @@ class Cuda:
         self._torch = torch
         self._driver = driver
         self._device = device
+        self._sources: list[NDArray[numpy.uint8]] = []  # of copies that may still be going on
         with torch.cuda.device(device):
             torch.cuda.current_stream().synchronize()  # makes the context
-            major, minor = torch.cuda.get_device_capability(device)
-            self._module = _checked(driver.cuModuleLoadData(compiled(f'sm_{major}{minor}')))
-            self._kernels = {name: _checked(driver.cuModuleGetFunction(self._module, name.encode()))
-                             for name in KERNELS}
+            self._kernels = _kernels_of(*torch.cuda.get_device_capability(device), device.index)
 
     def allocate(self, nbytes: int) -> Allocated:
         return Allocated(self._torch.empty(nbytes, dtype=self._torch.uint8, device=self._device))
 
     def host(self, nbytes: int) -> NDArray[numpy.uint8]:
-        pinned: NDArray[numpy.uint8] = self._torch.empty(
-            nbytes, dtype=self._torch.uint8, pin_memory=True).numpy()
+        with self._torch.cuda.device(self._device):  # else the current one gets a context, too
+            pinned: NDArray[numpy.uint8] = self._torch.empty(
+                nbytes, dtype=self._torch.uint8, device='cpu', pin_memory=True).numpy()
         return pinned
 
     def upload(self, target: int, source: NDArray[numpy.uint8]) -> None:
+        self._sources.append(source)
         with self._torch.cuda.device(self._device):
             _checked(self._driver.cuMemcpyHtoDAsync(target, source.ctypes.data, source.nbytes,
                                                     self._stream()))
 
     def download(self, source: Allocated, nbytes: int) -> NDArray[numpy.uint8]:
         found: NDArray[numpy.uint8] = source.tensor[:nbytes].cpu().numpy()
+        self._sources.clear()
         return found
 
     def launch(self, kernel: str, grid: int, threads: int, arguments: Sequence[int],
@@ -88,6 +93,14 @@ class Cuda:
 
     def _stream(self) -> Any:
         return self._driver.CUstream(self._torch.cuda.current_stream(self._device).cuda_stream)
+
+
+@functools.cache
+def _kernels_of(major: int, minor: int, device: int) -> dict[str, Any]:
+    """{name: function} for the current device, which has this number; they stay loaded."""
+    from cuda.bindings import driver
+    module = _checked(driver.cuModuleLoadData(compiled(f'sm_{major}{minor}')))
+    return {name: _checked(driver.cuModuleGetFunction(module, name.encode())) for name in KERNELS}
 
 
 class Allocated:

@@ -166,19 +166,20 @@ class _Files(FileSystemBase):  # type: ignore[misc]
         except Exception as failure:
             self._failures.append(failure)  # `writing` raises it
         finally:
-            os.remove(local)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(local)
             self._open.discard(key)
 
     def _begin(self, key: str) -> tuple[int, str]:
         """A file for the bytes of the key: its descriptor and path. queue.Empty after a failure,
         for which threads of torch take it that no file is left to be written."""
+        self._open.add(key)  # first, so that `writing` sees it when this does not see a failure
         if not self._failures:
             try:
-                made = tempfile.mkstemp(prefix='deltabucket-', dir=self.scratch)
-                self._open.add(key)
-                return made
+                return tempfile.mkstemp(prefix='deltabucket-', dir=self.scratch)
             except OSError as failure:
                 self._failures.append(failure)
+        self._open.discard(key)
         raise queue.Empty
 
     def concat_path(self, path: str, suffix: str) -> str:
@@ -247,7 +248,9 @@ class _Window(io.RawIOBase):
         return offset
 
     def readinto(self, into: Any) -> int:
-        here = max(0, self._at - self._start)
+        here = self._at - self._start
+        if here < 0:
+            raise io.UnsupportedOperation(f'byte {self._at} was not fetched')
         part = self._data[here:here + len(into)]
         into[:len(part)] = part
         self._at += len(part)

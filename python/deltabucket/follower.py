@@ -7,10 +7,11 @@ bytes once the next one has come.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -27,8 +28,8 @@ from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, check_pr
 from deltabucket._native import ffi, lib
 from deltabucket.bucket import time_of
 from deltabucket.progress import Progress, shown
-from deltabucket.tensors import (Array, CTensors, Memory, array_of, check_same, named, torch_of,
-                                 writable)
+from deltabucket.tensors import (Array, CTensors, Memory, array_of, check_others, check_same,
+                                 check_ties, named, ties_of, torch_of, writable)
 
 LAG_TRIES = 3  # steps in a row that arrive too late for max_lag
 
@@ -96,7 +97,8 @@ class Follower(OfOneProcess):
         self._process = os.getpid()
         self._is_closed = False
         self._lock = threading.Lock()
-        self._watch: Watch | None = None
+        self._opening = threading.Lock()
+        self._watches: set[Watch] = set()  # of the calls that are running, or wait for another one
         self._unseen: Step | None = None  # came in a call that was interrupted
         self._settings = defaults('deltabucket_follower_settings')
         self._kept = (c_text(run, 'run'), c_text(replica, 'replica'),
@@ -215,8 +217,8 @@ class Follower(OfOneProcess):
             return
         with self._lock:
             self._is_closed = True
-            watch, handle = self._watch, self._handle
-        if watch is not None:
+            watches, handle = list(self._watches), self._handle
+        for watch in watches:
             watch.cancel()
         self._unseen = None
         if handle is not None:
@@ -224,16 +226,25 @@ class Follower(OfOneProcess):
 
     def _open(self, watch: Any, err: Any) -> Any:
         """CFunction. Does nothing when it is open."""
-        if self._is_closed:
-            raise ValueError('The follower is closed.')
         if self._handle is not None:
             return 0
+        self._client.handle.check()  # the lock of a process that has forked may never be free
+        with self._opening:
+            return 0 if self._handle is not None else self._open_now(watch, err)
+
+    def _open_now(self, watch: Any, err: Any) -> Any:
         with self._client.handle.use() as client:
             pointer = lib.deltabucket_follower_open(client, self._settings, watch, err)
-        if pointer != ffi.NULL:
-            self._handle = Handle('follower', pointer, lib.deltabucket_follower_close,
-                                  parent=self._client.handle, exclusive=True)
-        return pointer
+        if pointer == ffi.NULL:
+            return pointer
+        handle = Handle('follower', pointer, lib.deltabucket_follower_close,
+                        parent=self._client.handle, exclusive=True)
+        with self._lock:
+            if not self._is_closed:
+                self._handle = handle
+                return pointer
+        handle.close()
+        raise ValueError('The follower is closed.')
 
     def _opened(self) -> Handle:
         if self._handle is None:
@@ -261,28 +272,26 @@ class Follower(OfOneProcess):
         return step
 
     def _run(self, function: CFunction) -> None:
-        with shown(self._progress) as report:
-            watch = self._begin(Watch(report))
-            try:
-                watch.run(function)
-            finally:
-                self._watch = None
+        with shown(self._progress) as report, self._watching(Watch(report)) as watch:
+            watch.run(function)
 
     async def _run_async(self, function: CFunction) -> None:
-        with shown(self._progress) as report:
-            watch = self._begin(Watch(report))
-            try:
-                await watch.run_async(function)
-            finally:
-                self._watch = None
+        with shown(self._progress) as report, self._watching(Watch(report)) as watch:
+            await watch.run_async(function)
 
-    def _begin(self, watch: Watch) -> Watch:
+    @contextlib.contextmanager
+    def _watching(self, watch: Watch) -> Iterator[Watch]:
+        """While `close` must end the call."""
         check_process('follower', self._process)
         with self._lock:
             if self._is_closed:
                 raise ValueError('The follower is closed.')
-            self._watch = watch
-        return watch
+            self._watches.add(watch)
+        try:
+            yield watch
+        finally:
+            with self._lock:
+                self._watches.discard(watch)
 
     def _is_late(self, step: Step) -> bool:
         return self.max_lag is not None and step.lag > self.max_lag
@@ -316,11 +325,11 @@ class _Next:
 class Step(OfOneProcess):
     """A step, or the part of one, that a follower holds, proven.
 
-
     number, label ('' for none), digest (of all tensors of the step, 'xxh3-128:...'), created (UTC).
     newest: of the run, as far as was known when this step came; lag: by how many steps it was
-    ahead. path: the checkpoint's folder, '' in memory. came_whole: not as deltas. fetched_bytes:
-    over the network.
+    ahead. path: the checkpoint's folder, '' in memory. is_part: the follower was asked for a part,
+    so some of the step's tensors may not be here. came_whole: not as deltas. fetched_bytes: over
+    the network.
     """
 
     def __init__(self, follower: Follower, handle: Handle) -> None:
@@ -336,6 +345,7 @@ class Step(OfOneProcess):
         self.created: datetime = time_of(facts.created_ms)
         self.newest: int = facts.newest
         self.path = path_of(facts.path)
+        self.is_part: bool = follower.is_part
         self.came_whole: bool = facts.delta_count == 0
         self.fetched_bytes: int = facts.fetched_bytes
         self._tensor_count: int = facts.tensor_count
@@ -404,11 +414,11 @@ class Step(OfOneProcess):
         here. SchemaMismatch when names, dtypes or shapes differ. Autograd does not hear of the
         change.
         """
-        entries, targets, tied = self._targets(state, clean)
-        if self.came_whole or self._follower.is_part:
+        entries, targets, ties = self._targets(state, clean)
+        if self.came_whole or self.is_part:
             self._copy(entries, targets)
             return
-        twins = {name: _copy_of(targets[name]) for name in tied}
+        twins = {name: _copy_of(targets[name]) for name in ties}
         tensors = CTensors([twins.get(entry.name, targets[entry.name]) for entry in entries])
         settings = defaults('deltabucket_patch_settings')
         settings.proves_first = proves_first
@@ -438,7 +448,8 @@ class Step(OfOneProcess):
 
     def deltas(self) -> list[str]:
         """Paths of the deltas that led here from the step before, in the order in which they apply;
-        none when the step came whole. The files go when the follower goes on."""
+        none when the step came whole. Those of a part are for all tensors of the step, too. The
+        files go when the follower goes on."""
         with self._held() as pointer:
             return [path_of(lib.deltabucket_step_delta(pointer, index))
                     for index in range(self._delta_count)]
@@ -475,9 +486,9 @@ class Step(OfOneProcess):
         return array_of(entry.dtype, entry.shape, memoryview(buffer).toreadonly())
 
     def _targets(self, state: Mapping[str, Any], clean: bool,
-                 ) -> tuple[list[Memory], dict[str, Memory], list[str]]:
-        """(the step's tensors, the memory to write by name, the names that share the memory of one
-        before). Nothing has been written when it fails."""
+                 ) -> tuple[list[Memory], dict[str, Memory], dict[str, str]]:
+        """(the step's tensors, the memory to write by name, what `ties_of` says of it). Nothing has
+        been written when it fails."""
         entries = self.entries()
         given = named(state, clean)
         missing = [entry.name for entry in entries if entry.name not in given]
@@ -487,20 +498,10 @@ class Step(OfOneProcess):
         targets = {entry.name: writable(entry.name, given[entry.name]) for entry in entries}
         for entry in entries:
             check_same(targets[entry.name], entry.dtype, entry.shape)
-        tied = _ties({entry.name: entry for entry in entries}, targets)
-        self._check_others(given, targets)
-        return entries, targets, tied
-
-    def _check_others(self, given: dict[str, Any], targets: dict[str, Memory]) -> None:
-        """What the step does not have may only be another name of what it has."""
-        places = {(target.address, target.nbytes) for target in targets.values()}
-        for name, value in given.items():
-            if name in targets:
-                continue
-            other = writable(name, value)
-            if other.nbytes and (other.address, other.nbytes) not in places:
-                raise errors.SchemaMismatch(f'{name} is not a tensor of step {self.number}; leave '
-                                            'it out.', kind='schema_mismatch')
+        check_others(given, targets, writable, self.number)
+        ties = ties_of(targets)
+        check_ties(ties, {entry.name: entry for entry in entries})
+        return entries, targets, ties
 
     def _copy(self, entries: list[Memory], targets: dict[str, Memory]) -> None:
         for entry in entries:
@@ -528,26 +529,3 @@ def _buffer_of(entry: Memory) -> Any:
 def _copy_of(target: Memory) -> Memory:
     made = target.bytes_array().copy()
     return Memory(target.name, target.dtype, target.shape, made.ctypes.data, target.nbytes, made)
-
-
-def _ties(entries: dict[str, Memory], targets: dict[str, Memory]) -> list[str]:
-    """The names whose memory is that of a name before. SchemaMismatch where the step has different
-    bytes for one memory, ValueError where tensors overlap in part."""
-    tied = []
-    before: Memory | None = None
-    for target in sorted(targets.values(), key=lambda one: (one.address, one.nbytes, one.name)):
-        if not target.nbytes:
-            continue
-        if before is not None and target.address < before.address + before.nbytes:
-            if (target.address, target.nbytes) != (before.address, before.nbytes):
-                raise ValueError(f'{before.name} and {target.name} overlap in memory, so they '
-                                 'cannot be changed in place.')
-            if not numpy.array_equal(entries[before.name].bytes_array(),
-                                     entries[target.name].bytes_array()):
-                raise errors.SchemaMismatch(
-                    f'{before.name} and {target.name} are one tensor here and two in the step.',
-                    kind='schema_mismatch')
-            tied.append(target.name)
-        else:
-            before = target
-    return tied

@@ -39,16 +39,16 @@ def gathered(state: Mapping[str, Any], is_wanted: bool = True) -> dict[str, Any]
     Every rank must call it; only where `is_wanted` the result holds tensors, else it is empty. What
     is not a tensor (extra state) is left out."""
     whole = {}
-    tied: dict[int, Any] = {}
+    tied: dict[int, tuple[Any, Any]] = {}  # the tensors too, whose ids are others' once they go
     for name, value in state.items():
         if not is_torch(value):
             if hasattr(value, '__array__') and is_wanted:
                 whole[name] = value
             continue
         if id(value) not in tied:
-            tied[id(value)] = _whole(value, is_wanted)
+            tied[id(value)] = value, _whole(value, is_wanted)
         if is_wanted:
-            whole[name] = tied[id(value)]
+            whole[name] = tied[id(value)][1]
     return whole
 
 

@@ -106,11 +106,18 @@ def rank_part(state: Mapping[str, Any], rank: int | None = None, ranks: int | No
     owners = _owners(sizes, place.ranks)
     part = {}
     for name in sizes:
-        value = state[name]
-        whole = value.full_tensor() if hasattr(value, 'full_tensor') else value
-        if owners[name] == place.rank:
-            part[name] = whole.detach().cpu() if is_torch(whole) else whole
+        whole = _whole(state[name], owners[name] == place.rank)
+        if whole is not None:
+            part[name] = whole
     return part
+
+
+def _whole(value: Any, is_kept: bool) -> Any:
+    """The whole tensor, in CPU memory where it is torch's; None where it is not kept."""
+    whole = value.full_tensor() if hasattr(value, 'full_tensor') else value
+    if not is_kept:
+        return None
+    return whole.detach().cpu() if is_torch(whole) else whole
 
 
 def _owners(sizes: Mapping[str, int], ranks: int) -> dict[str, int]:

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from types import TracebackType
@@ -88,8 +89,9 @@ class Replica:
 class Run(OfOneProcess):
     """A run, for its publisher and its followers.
 
-    `publish` and `publish_rank` are for one thread at a time (others wait); all else may be called from any thread.
-    Objects of this package that were made before a fork are refused in the child (UsedAfterFork).
+    `publish` and `publish_rank` are for one thread at a time (others wait); all else may be called
+    from any thread. Objects of this package that were made before a fork are refused in the child
+    (UsedAfterFork).
     """
 
     def __init__(self, name: str | None = None, endpoint: str | None = None,
@@ -124,6 +126,7 @@ class Run(OfOneProcess):
         self.name = name
         self._progress = progress
         self._publishers: dict[bool, Handle] = {}  # for ranks, and alone
+        self._opening = threading.Lock()
         self._epoch = 0  # that the ranks of torch.distributed have in common; 0: none yet
         self._settings = defaults('deltabucket_publisher_settings')
         self._kept = c_text(name, 'run'), ffi.NULL if state is None else c_path(state, 'state')
@@ -216,12 +219,14 @@ class Run(OfOneProcess):
         Returns what this rank has sent.
         """
         place = place_of(rank, ranks, group)
-        if place.is_group and epoch is None:
-            publication = self._gathered(place, (source, step, label, metadata, anchor), files,
-                                         clean)
-        else:
-            publication = _Publication(source, step, label, metadata, anchor, files, None, clean)
-        publication.set_place(place, self._epoch if epoch is None else epoch, wait)
+
+        def prepare() -> _Publication:
+            made = _Publication(source, step, label, metadata, anchor, files, None, clean)
+            made.set_place(place, self._epoch if epoch is None else epoch, wait)
+            self._open_publisher(True)
+            return made
+        publication = prepare() if not place.is_group or epoch is not None else \
+            self._gathered(place, step, prepare)
         return self._publish(publication, progress)
 
     def new_epoch(self) -> int:
@@ -328,34 +333,36 @@ class Run(OfOneProcess):
         self._client.call(publish, self._progress if progress is None else progress)
         return _published_of(out)
 
-    def _gathered(self, place: Place, what: tuple[Any, ...],
-                  files: Mapping[str, bytes | str] | None, clean: bool) -> _Publication:
-        """The publication of a rank of torch.distributed. Sets the epoch."""
-        source, step, label, metadata, anchor = what
-
-        def prepare() -> tuple[_Publication, int]:
-            made = _Publication(source, step, label, metadata, anchor, files, None, clean)
+    def _gathered(self, place: Place, step: int | None,
+                  prepare: Callable[[], _Publication]) -> _Publication:
+        """What `prepare` makes for a rank of torch.distributed. Sets the epoch."""
+        def begin() -> tuple[_Publication, int]:
+            made = prepare()
             is_due = place.rank == 0 and self._epoch == 0 and self._settings.state == ffi.NULL
             return made, self.new_epoch() if is_due else self._epoch
-        made, told = gather(place, step, prepare)
-        self._epoch = told[0].epoch
-        if place.rank == 0 and isinstance(source, Mapping):
+        made, told = gather(place, step, begin)
+        made.pointer.epoch = self._epoch = told[0].epoch
+        if place.rank == 0 and made.pointer.path == ffi.NULL:
             made.add_files(rank_index([one.names for one in told]))
         return made
 
     def _open_publisher(self, is_rank: bool) -> Handle:
-        held = self._publishers.get(is_rank)
-        if held is not None:
-            held.check()
-            return held
+        self._client.handle.check()  # the lock of a process that has forked may never be free
+        with self._opening:
+            if is_rank not in self._publishers:
+                self._publishers[is_rank] = self._new_publisher()
+            publisher = self._publishers[is_rank]
+        publisher.check()
+        return publisher
+
+    def _new_publisher(self) -> Handle:
         err = new_error()
         with self._client.handle.use() as client:
             pointer = lib.deltabucket_publisher_open(client, self._settings, err)
         if pointer == ffi.NULL:
             raise made_of(err)
-        self._publishers[is_rank] = Handle('publisher', pointer, lib.deltabucket_publisher_close,
-                                           parent=self._client.handle, exclusive=True)
-        return self._publishers[is_rank]
+        return Handle('publisher', pointer, lib.deltabucket_publisher_close,
+                      parent=self._client.handle, exclusive=True)
 
 
 class _Publication:

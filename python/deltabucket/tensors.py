@@ -49,6 +49,7 @@ NAMES_BY_TORCH = {f'torch.{torch}': name for name, torch in TORCH_NAMES.items()}
 WRAPPERS = re.compile(r'(?:(?<=\.)|^)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)'
                       r'\.')
 PARALLEL = 'module.'
+COMPARED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,11 @@ def writable(name: str, value: Any) -> Memory:
 
 
 def device_memory(name: str, value: Any) -> Memory:
-    """A torch tensor in the memory of a device, which something else than the library changes there.
-    TypeError, or ValueError when it is not contiguous."""
+    """A torch tensor in the memory of any device, which something else than the library changes
+    there. TypeError, or ValueError when it is not contiguous."""
     if not is_torch(value):
         raise TypeError(f'{name} is a {type(value).__name__}; it must be a torch tensor.')
-    if not value.is_contiguous():
-        raise ValueError(f'{name} is not contiguous, so it cannot be changed in place.')
-    return _torch_memory(name, value, lambda same: same)
+    return _torch_memory(name, value, None, on_device=True)
 
 
 def is_torch(value: Any) -> bool:
@@ -180,7 +179,7 @@ def torch_of(dtype: str, shape: Sequence[int], memory: Any) -> Any:
     import torch
     known = getattr(torch, TORCH_NAMES.get(dtype, ''), None)
     if 0 in shape:
-        return torch.empty(tuple(shape), dtype=known or torch.uint8)
+        return torch.empty(tuple(shape), dtype=known or torch.uint8, device='cpu')
     if known is None or dtype == 'F4':
         flat = torch.frombuffer(memory, dtype=torch.uint8)
         made = flat.reshape(packed_shape(dtype, shape, flat.numel()))
@@ -201,6 +200,52 @@ def check_same(found: Memory, dtype: str, shape: Sequence[int]) -> None:
         raise errors.SchemaMismatch(
             f'{found.name} is {found.dtype} {_shape(found.shape)} here and {dtype} '
             f'{_shape(shape)} in the step.', kind='schema_mismatch')
+
+
+def check_others(given: Mapping[str, Any], targets: Mapping[str, Memory],
+                 memory_of: Callable[[str, Any], Memory], step: int) -> None:
+    """Raises SchemaMismatch when `given` has a tensor that is neither one of `targets`, which are
+    the step's, nor another name of the memory of one."""
+    places = {(target.address, target.nbytes) for target in targets.values()}
+    for name, value in given.items():
+        if name in targets:
+            continue
+        other = memory_of(name, value)
+        if other.nbytes and (other.address, other.nbytes) not in places:
+            raise errors.SchemaMismatch(f'{name} is not a tensor of step {step}; leave it out.',
+                                        kind='schema_mismatch')
+
+
+def ties_of(targets: Mapping[str, Memory]) -> dict[str, str]:
+    """{name: the name before it with the same memory}. ValueError where tensors overlap in part."""
+    tied = {}
+    before: Memory | None = None
+    for target in sorted(targets.values(), key=lambda one: (one.address, one.nbytes, one.name)):
+        if not target.nbytes:
+            continue
+        if before is None or target.address >= before.address + before.nbytes:
+            before = target
+        elif (target.address, target.nbytes) == (before.address, before.nbytes):
+            tied[target.name] = before.name
+        else:
+            raise ValueError(f'{before.name} and {target.name} overlap in memory, so they cannot '
+                             'be changed in place.')
+    return tied
+
+
+def check_ties(ties: Mapping[str, str], entries: Mapping[str, Memory]) -> None:
+    """Raises SchemaMismatch where the step has different bytes for what is one tensor here."""
+    for name, before in ties.items():
+        if not _same_bytes(entries[before].bytes_array(), entries[name].bytes_array()):
+            raise errors.SchemaMismatch(f'{before} and {name} are one tensor here and two in the '
+                                        'step.', kind='schema_mismatch')
+
+
+def _same_bytes(one: NDArray[numpy.uint8], other: NDArray[numpy.uint8]) -> bool:
+    """Part by part, since numpy makes an array of what it finds."""
+    return len(one) == len(other) and all(
+        numpy.array_equal(one[at:at + COMPARED_BYTES], other[at:at + COMPARED_BYTES])
+        for at in range(0, len(one), COMPARED_BYTES))
 
 
 def _shape(shape: Sequence[int]) -> str:
@@ -243,7 +288,10 @@ def _torch_copy(value: Any) -> Any:
     return value.resolve_conj().resolve_neg().cpu().contiguous()
 
 
-def _torch_memory(name: str, value: Any, copy: Callable[[Any], Any] | None) -> Memory:
+def _torch_memory(name: str, value: Any, copy: Callable[[Any], Any] | None,
+                  on_device: bool = False) -> Memory:
+    """Of what `copy` makes of the tensor; None: of the tensor itself, which must be contiguous, and
+    in CPU memory unless `on_device`."""
     # a parameter of DeepSpeed's ZeRO-3 has no elements while it is partitioned
     if hasattr(value, 'full_tensor') or getattr(value, 'ds_shape', value.shape) != value.shape:
         raise TypeError(f'{name} is sharded (a DTensor, or a parameter of ZeRO-3): gather it on all '
@@ -259,9 +307,10 @@ def _torch_memory(name: str, value: Any, copy: Callable[[Any], Any] | None) -> M
                         f'it must be one of {", ".join(NAMES_BY_TORCH)}.')
     if copy is not None:
         value = copy(value)
-    elif value.device.type != 'cpu' or not value.is_contiguous() or value.is_conj():
-        raise ValueError(f'{name} is not contiguous or not in CPU memory, so it cannot be changed '
-                         'in place.')
+    elif not on_device and value.device.type != 'cpu':
+        raise ValueError(f'{name} is not in CPU memory, so it cannot be changed in place.')
+    elif not value.is_contiguous() or value.is_conj() or value.is_neg():
+        raise ValueError(f'{name} is not contiguous, so it cannot be changed in place.')
     shape = tuple(value.shape)
     nbytes = math.prod(shape) * value.element_size()
     if known == 'F4':

@@ -4,6 +4,7 @@ import os
 import unittest
 
 from tests.support.clients import PART, ClientCase, both_schemes, content, installed, md5, multipart_etag, program, read, tree, write
+from tests.support.forked_program import ForkedProgram
 
 DEBIAN = program('/usr/bin/aws')
 CURRENT = installed('aws')
@@ -16,7 +17,12 @@ class AwsCase(ClientCase):
 
     @classmethod
     def prepare(cls):
+        cls.forked = cls.enterClassContext(ForkedProgram(cls.program, 'awscli.clidriver'))
         cls.aws('s3', 'mb', 's3://aws')
+
+    @classmethod
+    def run_bytes(cls, command, environment, folder, data, timeout):
+        return cls.forked.run(command[1:], environment, folder, data, timeout)
 
     @classmethod
     def aws(cls, *arguments, check=True, endpoint=None, data=None, **environment):
@@ -107,7 +113,7 @@ class AwsCommands:
         self.assertIn('SignatureDoesNotMatch', denied.stderr)
 
 
-# Every call of the AWS CLI takes about a second of processor time: the transfers are tried over both schemes, the rest over one with each program.
+# Every call of the AWS CLI takes a third of a second of the processors: the transfers are tried over both schemes, the rest over one with each program.
 @unittest.skipUnless(DEBIAN, 'the AWS CLI of Debian is not installed')
 @both_schemes
 class AwsDebian(AwsTransfers, AwsCase):

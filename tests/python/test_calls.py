@@ -5,8 +5,10 @@ import glob
 import os
 import signal
 import socket
+import tempfile
 import threading
 import unittest
+import unittest.mock
 
 from tests.support.clients import content
 from tests.support.daemon import Daemon
@@ -153,6 +155,67 @@ sys.stdin.readline()
         with self.assertRaisesRegex(ValueError, 'closed'):
             follower.next()
 
+    def test_a_follower_is_closed_while_two_threads_use_it(self):
+        """One waits for the server, the other one for that."""
+        follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
+                                   retries=0).follow(silent=True)
+        waiting = threading.Event()
+        use, seen = deltabucket.follower.Handle.use, []
+
+        def noted(handle):
+            if threading.current_thread().name == 'second' and handle.what == 'follower':
+                waiting.set()
+            return use(handle)
+        self.enterContext(unittest.mock.patch.object(deltabucket.follower.Handle, 'use', noted))
+        threads = [threading.Thread(target=target, name=name, daemon=True) for name, target in (
+            ('first', lambda: seen.append(list(follower))),
+            ('second', lambda: seen.append(list(follower))), ('closing', follower.close))]
+        threads[0].start()
+        self.accept()
+        threads[1].start()
+        waiting.wait()
+        threads[2].start()
+        for thread in threads:
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(seen, [[], []])
+
+    def opened(self, follower, meanwhile):
+        """Opens the follower, and calls `meanwhile` when the library has opened it."""
+        made, handle = [], deltabucket.follower.Handle
+
+        def make(*arguments, **options):
+            meanwhile()
+            made.append(handle(*arguments, **options))
+            return made[-1]
+        with unittest.mock.patch.object(deltabucket.follower, 'Handle', make):
+            follower.__enter__()
+        return made
+
+    def test_a_follower_is_closed_while_it_opens(self):
+        """It does not keep the folder."""
+        run = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t', retries=0)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        follower = run.follow(folder, silent=True)
+        with self.assertRaisesRegex(ValueError, 'closed'):
+            self.opened(follower, follower.close)
+        with run.follow(folder, silent=True):
+            pass
+
+    def test_a_follower_is_opened_once(self):
+        follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
+                                   retries=0).follow(silent=True)
+        self.addCleanup(follower.close)
+        other = threading.Thread(target=follower.__enter__)
+
+        def meanwhile():
+            if threading.current_thread() is not other:
+                other.start()
+                other.join(0.3)  # it waits, or opens it again
+        made = self.opened(follower, meanwhile)
+        other.join()
+        self.assertEqual(len(made), 1)
+
     def test_a_follower_that_reports_gives_up_on_the_server(self):
         follower = deltabucket.Run('models/policy', endpoint=self.endpoint, token='t',
                                    retries=0).follow()
@@ -175,7 +238,7 @@ class Forks(unittest.TestCase):
 
     def test_objects_of_the_parent_are_refused_and_never_freed(self):
         done = run_script('''
-import gc, os, sys, threading, numpy, deltabucket
+import gc, os, sys, threading, time, numpy, deltabucket
 bucket = deltabucket.Bucket('forks')
 bucket.create()
 bucket.put('key', b'1')
@@ -204,7 +267,8 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 assert bucket.get('key') == b'1'
 assert steps.next(0) is None
-assert [one.id for one in run.fleet()] == ['parent']
+while [one.id for one in run.fleet()] != ['parent']:  # the report is on its way
+    time.sleep(0.05)
 run.publish({'a': numpy.zeros(3)})
 assert next(steps).tensors()['a'].tolist() == [0, 0, 0]
 steps.close(); run.close(); bucket.close()

@@ -1,6 +1,5 @@
 """torch.distributed.checkpoint over a bucket (deltabucket.checkpoint), with one process and with
 several, by PyPI's torch on the CPU."""
-import concurrent.futures
 import os
 import pickle
 import tempfile
@@ -12,7 +11,8 @@ import warnings
 
 from tests.daemon.test_derived import metric
 from tests.support.daemon import Daemon
-from tests.support.package import package_is_ready, run_script, settings_of
+from tests.support.package import (package_is_ready, run_ranks, run_script,
+                                   settings_of)
 from tests.support.skips import NO_TORCH
 
 if not package_is_ready('torch', 'fsspec', environment='torch'):
@@ -51,9 +51,11 @@ class Counting(deltabucket.Bucket):
 
 
 class Failing(deltabucket.Bucket):
-    """Has no room for files whose names contain `fails`. With `threads`, each has a file in hand
+    """Has no room for files whose names contain `fails`. With `vanishes`, somebody has tidied up
+    the scratch folder. With `threads`, each has a file in hand
     before one goes on; then the main one is interrupted, or another one fails."""
     fails = 'nothing'
+    vanishes = False
     threads = None
     is_interrupted = False
 
@@ -66,6 +68,8 @@ class Failing(deltabucket.Bucket):
             if not is_main and not self.is_interrupted:
                 raise deltabucket.NoSpace(f'{key} does not fit.', kind='no_space')
             time.sleep(0.2)
+        if self.vanishes:
+            os.remove(source)
         if self.fails in key:
             raise deltabucket.NoSpace(f'{key} does not fit.', kind='no_space')
         super().put(key, source, progress)
@@ -196,7 +200,10 @@ class OneProcess(CheckpointCase):
             self.assertRefused(kind, '', self.save, state_of(1), BucketWriter(
                 bucket, 'step', thread_count=2, scratch=scratch))
             self.assertEqual(os.listdir(scratch), [])
-        bucket.threads = None
+        bucket.threads, bucket.vanishes = None, True
+        self.assertRefused(deltabucket.NotFound, '', self.save, state_of(1),
+                           BucketWriter(bucket, 'step', scratch=scratch))
+        bucket.vanishes = False
         self.assertRefused(FileNotFoundError, 'nosuch', self.save, state_of(1),
                            BucketWriter(bucket, 'step', thread_count=2, scratch='/nosuch'))
         self.assertRefused(AssertionError, 'no object', self.load,
@@ -205,6 +212,18 @@ class OneProcess(CheckpointCase):
         self.addCleanup(nowhere.close)
         self.assertRefused(deltabucket.NotFound, 'nowhere', self.save, state_of(1),
                            BucketWriter(nowhere, 'step'))
+
+    def test_a_file_that_is_being_made_is_waited_for(self):
+        """A thread that has seen no failure is seen itself."""
+        files = BucketWriter(self.bucket()).fs
+        made, seen = tempfile.mkstemp, []
+
+        def make(**options):
+            seen.append(set(files._open))
+            return made(**options)
+        with unittest.mock.patch('tempfile.mkstemp', make), files._uploaded('key'):
+            pass
+        self.assertEqual((seen, files._open), ([{'key'}], set()))
 
     def test_a_file_that_is_too_short_is_told(self):
         bucket = self.bucket()
@@ -248,14 +267,16 @@ class OneProcess(CheckpointCase):
 
 
 class Ranks(CheckpointCase):
-    SCRIPT = '''
+    IMPORTS = '''
 import sys, torch, deltabucket
 from torch.distributed import checkpoint
 from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import fully_shard
 from deltabucket.checkpoint import BucketReader, BucketWriter
-rank, ranks, folder, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
-torch.distributed.init_process_group('gloo', init_method=f'file://{folder}', rank=rank,
+'''
+    SCRIPT = '''
+rank, ranks, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+torch.distributed.init_process_group('gloo', init_method=f'file://{folder}/{ranks}', rank=rank,
                                      world_size=ranks)
 bucket = deltabucket.Bucket('ranks')
 def sharded(seed):
@@ -265,7 +286,7 @@ def sharded(seed):
     return model
 def whole(model):
     return {name: tensor.full_tensor() for name, tensor in model.state_dict().items()}
-if work == 'save':
+if ranks == 2:
     model = sharded(1)
     for prefix in ('step-1', 'step-2'):
         checkpoint.save({'model': get_model_state_dict(model)},
@@ -289,21 +310,14 @@ else:
 torch.distributed.destroy_process_group()
 '''
 
-    def ranks(self, count, work):
-        meeting = os.path.join(self.folder, f'{work}-{count}')
-        with concurrent.futures.ThreadPoolExecutor(count) as pool:
-            for done in pool.map(lambda rank: run_script(
-                    self.SCRIPT, rank, count, meeting, work, environment='torch',
-                    daemon=self.daemon), range(count)):
-                self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_saved_by_two_and_loaded_by_any_number(self):
         """FSDP2: each rank writes and reads its own shards, and others than it wrote."""
         bucket = deltabucket.Bucket('ranks', **settings_of(self.daemon))
         self.addCleanup(bucket.close)
         bucket.create()
-        self.ranks(2, 'save')
-        self.ranks(3, 'load')
+        done = run_ranks(self.IMPORTS, self.SCRIPT, (2, 3), self.folder, environment='torch',
+                         daemon=self.daemon)
+        self.assertEqual(done.returncode, 0, done.stderr)
         model = torch.nn.Sequential(torch.nn.Linear(67, 131), torch.nn.Linear(131, 13))
         torch.manual_seed(1)
         wanted = torch.nn.Sequential(torch.nn.Linear(67, 131), torch.nn.Linear(131, 13))

@@ -1,6 +1,8 @@
 """Steps applied by the kernels for GPUs, which run here compiled for the host: real deltas of a real
 server against real torch tensors; and the same source compiled for the GPUs that there are."""
+import contextlib
 import os
+import types
 import unittest
 
 from tests.support.clients import INSTALLED
@@ -15,14 +17,18 @@ if not os.path.isdir(os.path.join(INSTALLED, 'gpu', 'cuda')):
 
 import torch  # noqa: E402
 import deltabucket  # noqa: E402
+from deltabucket._cuda import Cuda  # noqa: E402
 from deltabucket.gpu import Patcher  # noqa: E402
 from tests.support.device_machine import DeviceMachine  # noqa: E402
+
+
+ROWS = 1030  # of the largest tensor, which has two blocks then
 
 
 def model(seed):
     """Tensors of several blocks, dtypes and sizes; nothing of it repeats."""
     torch.manual_seed(seed)
-    return {'embed': torch.randn(2100, 1024).to(torch.bfloat16) * 0.02,
+    return {'embed': torch.randn(ROWS, 1024).to(torch.bfloat16) * 0.02,
             'half': torch.randn(300, 70).to(torch.float16),
             'norm': torch.ones(64, dtype=torch.bfloat16),
             'scale': torch.randn(7),
@@ -34,7 +40,7 @@ def model(seed):
 def train(state, share=0.01):
     """One step of an optimizer, as weights in 16 bits see it."""
     for name, tensor in state.items():
-        if name in ('frozen', 'empty'):
+        if name in ('frozen', 'empty', 'head'):
             continue
         moved = tensor.float() * (1 + 0.004 * torch.randn(tensor.shape))
         chosen = torch.rand(tensor.shape) < share
@@ -81,7 +87,7 @@ class Patching(unittest.TestCase):
             done = patcher.apply(self.steps.next(60))
             self.assertHolds(self.state)
             self.assertFalse(done.came_whole)
-            self.assertGreater(done.blocks, 3)
+            self.assertGreaterEqual(done.blocks, 3)
             self.assertLess(done.upload_bytes, 400_000)
             self.assertEqual(patcher.number, done.step)
         patcher.prove()
@@ -96,13 +102,13 @@ class Patching(unittest.TestCase):
 
     def test_views_into_larger_tensors(self):
         """Checkpoint tensors stacked in one parameter."""
-        stacked = torch.zeros(2 * 2100 + 8, 1024, dtype=torch.bfloat16)
-        self.device['embed'] = stacked[8:2108]
+        stacked = torch.zeros(ROWS + 16, 1024, dtype=torch.bfloat16)
+        self.device['embed'] = stacked[8:8 + ROWS]
         patcher = self.patcher(load=True)
         self.publish()
         patcher.apply(self.steps.next(60))
         self.assertHolds(self.state)
-        self.assertFalse(stacked[:8].any() or stacked[2108:].any())
+        self.assertFalse(stacked[:8].any() or stacked[8 + ROWS:].any())
 
     def test_a_part_of_the_tensors(self):
         del self.device['embed'], self.device['scale']
@@ -124,13 +130,107 @@ class Patching(unittest.TestCase):
         """Nothing of the step stays where one block cannot be proven."""
         patcher = self.patcher(load=True)
         before = self.copy()
-        self.device['embed'][2099, 1023] += 1
-        before['embed'][2099, 1023] += 1
+        self.device['embed'][-1, -1] += 1
+        before['embed'][-1, -1] += 1
         self.publish()
         with self.assertRaises(deltabucket.Spoiled):
             patcher.apply(self.steps.next(60))
         self.assertHolds(before)
         self.assertIn('device_undo', self.machine.launched)
+        self.state['scale'] += 1
+        self.run_.publish(self.state)
+        self.assertTrue(patcher.apply(self.steps.next(60)).came_whole)
+        self.assertHolds(self.state)
+
+    def test_a_step_that_was_left_out(self):
+        """No delta of the next one has the blocks that it has changed."""
+        patcher = self.patcher(load=True)
+        for name in ('norm', 'scale', 'half'):
+            self.state[name] += 1
+            self.run_.publish(self.state)
+            step = self.steps.next(60)
+            if name != 'norm':
+                self.assertEqual(patcher.apply(step).came_whole, name == 'scale')
+                self.assertHolds(self.state)
+
+    def test_a_call_that_was_interrupted(self):
+        """The tensors may hold anything then."""
+        patcher = self.patcher(load=True)
+        for _ in range(2):
+            self.publish()
+            step = self.steps.next(60)
+            self.machine.before = self.interrupt
+            with self.assertRaises(KeyboardInterrupt):
+                patcher.apply(step)
+            self.machine.before = lambda kernel: None
+            with self.assertRaises(deltabucket.Spoiled):
+                patcher.prove()
+        self.assertTrue(patcher.apply(step).came_whole)
+        self.assertHolds(self.state)
+        patcher.prove()
+
+    def interrupt(self, kernel):
+        raise KeyboardInterrupt
+
+    def test_a_follower_of_a_part(self):
+        into = os.path.join(self.daemon.scratch, 'part')
+        with self.run_.follow(into, rank=1, ranks=2, replica='part') as steps:
+            step = steps.next(60)
+            held = {name: self.device[name] for name in step.tensors()}
+            self.assertNotIn('embed', held)
+            patcher = Patcher(step, held, machine=self.machine, load=True)
+            self.publish()
+            step = steps.next(60)
+            self.assertTrue(step.deltas())
+            patcher.apply(step)
+        self.assertHolds({name: self.state[name] for name in held})
+
+    def tie(self):
+        """Publishes the embedding under a second name; on the device both are one."""
+        self.run_ = deltabucket.Run(f'{self.run_.name}-tied', **settings_of(self.daemon))
+        self.addCleanup(self.run_.close)
+        self.state['head'] = self.state['embed']
+        self.run_.publish(self.state)
+        self.steps = self.enterContext(self.run_.follow())
+        self.step = self.steps.next(60)
+        self.device['head'] = self.device['embed'].view(ROWS, 1024)
+
+    def test_tied_weights_are_changed_once(self):
+        self.tie()
+        patcher = self.patcher(load=True)
+        for _ in range(2):
+            self.publish()
+            self.assertFalse(patcher.apply(self.steps.next(60)).came_whole)
+            self.assertHolds(self.state)
+        patcher.prove()
+        self.device['embed'][-1, -1] += 1
+        with self.assertRaises(deltabucket.Spoiled):
+            patcher.prove()
+
+    def test_weights_that_are_tied_no_more(self):
+        self.tie()
+        patcher = self.patcher(load=True)
+        before = self.copy()
+        self.state['head'] = self.state['embed'].clone()
+        self.publish()
+        step = self.steps.next(60)
+        for call in (patcher.apply, patcher.load,
+                     lambda step: Patcher(step, self.device, machine=self.machine)):
+            with self.assertRaisesRegex(deltabucket.SchemaMismatch, 'embed and head are one'):
+                call(step)
+            self.assertHolds(before)
+            patcher.prove()
+        self.state['head'] = self.state['embed']
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertHolds(self.state)
+
+    def test_a_second_name_that_the_step_does_not_have(self):
+        self.device['head'] = self.device['embed']
+        patcher = self.patcher(load=True)
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertHolds(self.state)
 
     def test_a_delta_that_was_damaged_on_its_way(self):
         patcher = self.patcher(load=True)
@@ -190,11 +290,53 @@ class Patching(unittest.TestCase):
                 ('half', torch.zeros(300, 70, dtype=torch.bfloat16), deltabucket.SchemaMismatch),
                 ('half', torch.zeros(70, 300, dtype=torch.float16).t(), ValueError),
                 ('more', torch.zeros(3), deltabucket.SchemaMismatch),
+                ('norm', self.device['frozen'][:64], ValueError),  # they overlap
+                ('scale', torch._neg_view(torch.zeros(7)), ValueError),
                 ('half', [1.0], TypeError)):
             with self.subTest(name=name, failure=failure), self.assertRaises(failure):
                 Patcher(self.step, {**self.device, name: wrong}, machine=self.machine)
         with self.assertRaisesRegex(ValueError, 'one CUDA device'):
             Patcher(self.step, self.device)
+
+
+class Torch(types.SimpleNamespace):
+    """What Cuda needs of torch and of the driver, without a device."""
+
+    def __init__(self):
+        super().__init__(
+            uint8=torch.uint8, copies=[], CUstream=lambda stream: stream,
+            cuda=types.SimpleNamespace(
+                device=contextlib.nullcontext,
+                current_stream=lambda device: types.SimpleNamespace(cuda_stream=0)))
+
+    def empty(self, nbytes, pin_memory=False, **options):
+        return torch.empty(nbytes, **options)
+
+    def cuMemcpyHtoDAsync(self, target, source, nbytes, stream):  # noqa: N802
+        self.copies.append(source)
+        return (types.SimpleNamespace(value=0),)
+
+
+class Memory(unittest.TestCase):
+    """Of the host, as Cuda handles it."""
+
+    def setUp(self):
+        self.cuda = Cuda.__new__(Cuda)
+        self.cuda._torch = self.cuda._driver = Torch()
+        self.cuda._device, self.cuda._sources = 'cpu', []
+
+    def test_it_stays_until_the_copy_has_ended(self):
+        """torch does not know of the copy, and would give the memory to somebody else."""
+        for _ in range(3):
+            self.cuda.upload(0, self.cuda.host(1 << 20))
+        self.assertEqual(len(set(self.cuda._driver.copies)), 3)
+        self.cuda.download(types.SimpleNamespace(tensor=torch.zeros(4)), 4)
+        self.assertEqual(self.cuda._sources, [])
+
+    def test_another_default_device(self):
+        """As programs set it that load models for a GPU."""
+        with torch.device('meta'):
+            self.assertEqual(self.cuda.host(4).shape, (4,))
 
 
 COMPILE = '''

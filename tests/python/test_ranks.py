@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import signal
+import time
 import unittest
 
 import tests.python.test_run as runs
@@ -321,9 +322,9 @@ class Parts(RankCase):
                 for options, part, place, steps in followers:
                     with self.subTest(step=step, place=place, **options):
                         self.check(run, next(steps), part, place, states)
-            self.assertEqual({one.id: one.lag for one in run.fleet()},
-                             {f'worker-{n}-{place}': 0 for n in range(4)
-                              for place in ('folder', 'memory')})
+            wanted = {f'worker-{n}-{place}': 0 for n in range(4) for place in ('folder', 'memory')}
+            while {one.id: one.lag for one in run.fleet()} != wanted:  # reports are on their way
+                time.sleep(0.05)
 
     def check(self, run, step, part, place, states):
         wanted, files = self.command_follows(*part)

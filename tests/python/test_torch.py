@@ -1,13 +1,15 @@
 """PyTorch's side of the package: state dicts, torch.distributed.checkpoint over fsspec, and the
 Trainer of transformers. PyPI's torch is large, so it is installed once (setup/clients) and these
 tests run on its CPU."""
+import collections.abc
 import json
 import os
 import tempfile
 import unittest
 
 from tests.support.daemon import Daemon
-from tests.support.package import package_is_ready, run_script, settings_of
+from tests.support.package import (package_is_ready, run_ranks, run_script,
+                                   settings_of)
 from tests.support.skips import NO_TORCH
 
 if not package_is_ready('torch', 'transformers', 'fsspec', environment='torch'):
@@ -103,6 +105,36 @@ class StateDicts(TorchCase):
                 optimizer.zero_grad()
         self.assertIs(worker.head.weight, worker.embed.weight)
 
+    def test_a_state_dict_that_makes_its_tensors_anew(self):
+        """Each is gathered once; one that is gone is not taken for another one."""
+        gathered = []
+
+        class Sharded(torch.Tensor):
+            def full_tensor(self):
+                gathered.append(int(self))
+                return self.as_subclass(torch.Tensor).clone()
+
+        class Made(collections.abc.Mapping):
+            def __len__(self):
+                return 100
+
+            def __iter__(self):
+                return map(str, range(100))
+
+            def __getitem__(self, name):
+                return torch.tensor(int(name)).as_subclass(Sharded)
+        got = deltabucket.gathered(Made())
+        self.assertEqual({name: int(value) for name, value in got.items()},
+                         {str(number): number for number in range(100)})
+        self.assertEqual(deltabucket.gathered(Made(), False), {})
+        self.assertEqual(gathered, 2 * [*range(100)])
+
+    def test_empty_tensors_where_another_device_is_the_default(self):
+        run = self.run_of()
+        run.publish({'a': torch.zeros(0, 5)})
+        with run.follow() as steps, torch.device('meta'):
+            self.assertEqual(next(steps).tensors('torch')['a'].device.type, 'cpu')
+
     def test_numpy_and_torch_are_one(self):
         run = self.run_of()
         run.publish({'a': torch.arange(6.)})
@@ -163,13 +195,22 @@ steps.close()
 ''', environment='torch', daemon=self.daemon)
         self.assertEqual((done.stdout, done.stderr), ('[0.0, 1.0, 2.0, 3.0]\n', ''))
 
+    def run_two(self, script):
+        """What two ranks have printed."""
+        imports = '''
+import sys, torch, deltabucket
+from torch.distributed.fsdp import fully_shard
+'''
+        done = run_ranks(imports, script, (2,), self.folder, environment='torch',
+                         daemon=self.daemon)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def test_sharded_models(self):
         """FSDP2 with two ranks: both gather, one publishes."""
         run = self.run_of('sharded')
         script = '''
-import os, sys, torch, deltabucket
-from torch.distributed.fsdp import fully_shard
-rank, folder = int(sys.argv[1]), sys.argv[2]
+rank, folder = int(sys.argv[1]), sys.argv[3]
 torch.distributed.init_process_group('gloo', init_method=f'file://{folder}/rendezvous', rank=rank,
                                      world_size=2)
 torch.manual_seed(1)
@@ -188,11 +229,7 @@ assert (published is None) == (rank == 1)
 torch.save(whole, f'{folder}/whole-{rank}')
 torch.distributed.destroy_process_group()
 '''
-        import concurrent.futures
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for done in pool.map(lambda rank: run_script(
-                    script, rank, self.folder, environment='torch', daemon=self.daemon), range(2)):
-                self.assertEqual(done.returncode, 0, done.stderr)
+        self.run_two(script)
         with run.follow() as steps:
             self.assertSame(next(steps).tensors('torch'),
                             torch.load(os.path.join(self.folder, 'whole-0')))
@@ -202,9 +239,7 @@ torch.distributed.destroy_process_group()
         the epoch, the index and what is wrong."""
         run = self.run_of('ranks')
         script = '''
-import sys, torch, deltabucket
-from torch.distributed.fsdp import fully_shard
-rank, folder = int(sys.argv[1]), sys.argv[2]
+rank, folder = int(sys.argv[1]), sys.argv[3]
 torch.distributed.init_process_group('gloo', init_method=f'file://{folder}/ranks', rank=rank,
                                      world_size=2)
 torch.manual_seed(1)
@@ -225,9 +260,9 @@ for step in range(3):
         for one in (model, other):
             for parameter in one.parameters():
                 parameter.mul_(2 if step else 1.0078125)
-def refused(kind, *arguments):
+def refused(kind, *arguments, **options):
     try:
-        run.publish_rank(*arguments)
+        run.publish_rank(*arguments, **options)
         sys.exit(f'{kind} was not raised')
     except kind as failure:
         return str(failure)
@@ -235,18 +270,17 @@ if rank == 0:
     refused(TypeError, [1])
 else:
     assert 'rank 0: TypeError' in refused(deltabucket.NotReady, part)
+if rank == 1:
+    refused(ValueError, part, 3, wait=-1)
+else:
+    assert 'rank 1: ValueError' in refused(deltabucket.NotReady, part, 3)
 assert '3, 4' in refused(deltabucket.Invalid, part, 3 + rank)
 assert 'from rank 1' in refused(deltabucket.SchemaMismatch, {'0.bias': torch.zeros(50)})
-print(*sizes)
+print(sizes[0])
 torch.distributed.destroy_process_group()
 '''
-        import concurrent.futures
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            said = list(pool.map(lambda rank: run_script(
-                script, rank, self.folder, environment='torch', daemon=self.daemon), range(2)))
-        self.assertEqual([done.returncode for done in said], [0, 0],
-                         [done.stderr for done in said])
-        sizes = [int(done.stdout.split()[0]) for done in said]
+        sizes = [int(size) for size in self.run_two(script).split()]
+        self.assertEqual(len(sizes), 2)
         self.assertLess(max(sizes), 1.2 * min(sizes))
         into = os.path.join(self.folder, 'ranks-engine')
         with run.follow(into) as steps:
@@ -275,8 +309,11 @@ trainer = transformers.Trainer(model, arguments, train_dataset=data)
 trainer.add_callback(deltabucket.transformers.PublishCallback(run, every=2))
 trainer.train()
 torch.save(model.state_dict(), sys.argv[1] + '/last')
+with run.follow(sys.argv[1] + '/engine') as steps:
+    engine = transformers.AutoModelForCausalLM.from_pretrained(next(steps).path)
+print(engine.config.hidden_size)
 ''', os.path.join(self.folder, 'trainer'), environment='torch', daemon=self.daemon)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1:]), (0, ['16']), done.stderr)
         self.assertEqual([info.label for info in run.steps()], ['step 0', 'step 2', 'step 4'])
         with run.follow(os.path.join(self.folder, 'engine')) as steps:
             step = next(steps)
@@ -285,11 +322,6 @@ torch.save(model.state_dict(), sys.argv[1] + '/last')
             config = os.path.join(step.path, 'config.json')
             with open(config) as file:
                 self.assertIn('"LlamaForCausalLM"', file.read())
-            done = run_script('''
-import sys, transformers
-print(transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1]).config.hidden_size)
-''', step.path, environment='torch')
-            self.assertEqual(done.stdout, '16\n', done.stderr)
 
 
 if __name__ == '__main__':

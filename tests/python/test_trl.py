@@ -4,12 +4,13 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from tests.support import engines
 from tests.support.clients import INSTALLED
 from tests.support.daemon import CLIENT, SOURCE, Daemon, environment_of_programs
-from tests.support.package import package_is_ready, run_script, settings_of, variables_of
+from tests.support.package import package_is_ready, run_ranks, settings_of, variables_of
 from tests.support.skips import NO_TORCH
 
 if not package_is_ready('torch', 'transformers', environment='torch'):
@@ -25,16 +26,18 @@ from deltabucket.trl import WeightTransfer  # noqa: E402
 # Two things of TRL want a GPU and are replaced: its attention is a kernel from the Hub (`Attention`
 # is what that one computes), and it asks for the name of the GPU. The rollouts are random tokens with
 # the log-probabilities of the worker's own model.
-TRAINING = '''
+IMPORTS = '''
 import atexit, inspect, os, queue, sys, threading
 os.environ.update(HF_HUB_OFFLINE='1', HF_HUB_DISABLE_TELEMETRY='1', TRL_EXPERIMENTAL_SILENCE='1')
 import datasets, numpy, pyarrow, torch, transformers, tokenizers, trl, deltabucket, deltabucket.trl
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, packing
 from trl.experimental.async_grpo.async_grpo_trainer import WeightTransferProtocol
 from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
-
-folder, name, kind = sys.argv[1:]
-dtype = getattr(torch, kind)
+transformers.LlamaForCausalLM, transformers.AutoModelForCausalLM
+'''
+TRAINING = '''
+kind = ('float32', 'bfloat16')[int(sys.argv[1])]
+folder, name, dtype = f'{sys.argv[3]}/{kind}', f'models/{kind}', getattr(torch, kind)
 
 def calls(kind):
     """What a class can be asked for, with the names of the arguments."""
@@ -145,7 +148,7 @@ trainer = AsyncGRPOTrainer(
 before = {one: tensor.detach().clone() for one, tensor in sent(trainer).items()}
 trainer.train()
 assert any(not torch.equal(before[one], tensor) for one, tensor in sent(trainer).items())
-print(trl.__version__, worker.seen)
+print(f'{kind} {trl.__version__} {worker.seen}', flush=True)
 '''
 
 
@@ -163,13 +166,13 @@ class Trl(unittest.TestCase):
     def test_the_trainer(self):
         """Five syncs, the one before the first step included, in the trainer's dtype and in
         another one. The script asserts that the worker has each."""
+        done = run_ranks(IMPORTS, TRAINING, (2,), self.folder, environment='torch',
+                         beside=('trl',), daemon=self.daemon)
+        self.assertEqual(done.returncode, 0, done.stderr)
         for kind in ('float32', 'bfloat16'):
             with self.subTest(kind):
-                done = run_script(TRAINING, os.path.join(self.folder, kind), f'models/{kind}', kind,
-                                  environment='torch', beside=('trl',), daemon=self.daemon)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(done.stdout.splitlines()[-1], '1.16.0 [(1, 0, 0), (2, 1, 1), '
-                                 '(3, 2, 2), (4, 3, 3), (5, 4, 4)]')
+                self.assertIn(f'{kind} 1.16.0 [(1, 0, 0), (2, 1, 1), (3, 2, 2), (4, 3, 3), '
+                              '(5, 4, 4)]', done.stdout.splitlines())
                 with self.open_run(kind).follow(silent=True) as steps:
                     made = next(steps).tensors('torch')
                 self.assertEqual({str(one.dtype) for one in made.values()}, {f'torch.{kind}'})
@@ -206,8 +209,10 @@ class Trl(unittest.TestCase):
         one.report('ready')
         next(two)
         two.report('error', 'the engine does not answer')
+        while [one.state for one in self.open_run('waiting').fleet()] != ['ready', 'error']:
+            time.sleep(0.05)
         with self.assertRaisesRegex(deltabucket.NotReady, '1 workers of models/waiting serve step '
-                                    '1 after 0.2 seconds, 2 must. two is at step .*, error: the '
+                                    '1 after 0.2 seconds, 2 must. two is at step 1, error: the '
                                     'engine does not answer'):
             transfer.resume()
         transfer.destroy()

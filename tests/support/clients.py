@@ -191,12 +191,15 @@ class ClientCase(unittest.TestCase):
     @classmethod
     def run_program(cls, *command, check=True, timeout=120, cwd=None, data=None, **environment):
         """Runs it with environment(); gives the CompletedProcess with text output."""
-        done = subprocess.run([str(word) for word in command], env=cls.environment(**environment), capture_output=True, timeout=timeout,
-                              cwd=cwd or cls.folder, input=data)
+        done = cls.run_bytes([str(word) for word in command], cls.environment(**environment), cwd or cls.folder, data, timeout)
         done.stdout, done.stderr = done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
         if check and done.returncode != 0:
             raise AssertionError(f'{command} ended with {done.returncode}: {done.stderr[-3000:]}{done.stdout[-3000:]}')
         return done
+
+    @classmethod
+    def run_bytes(cls, command, environment, folder, data, timeout):
+        return subprocess.run(command, env=environment, capture_output=True, timeout=timeout, cwd=folder, input=data)
 
     @classmethod
     def path(cls, *names):

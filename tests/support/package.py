@@ -64,6 +64,53 @@ def start_script(script, *arguments, environment='package', daemon=None, beside=
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+# Forks, so that what takes seconds to import is imported once. A rank that fails ends the others.
+RANKS = '''
+import ctypes, gc, os, signal, sys
+counts, imports, script = sys.argv[1:4]
+del sys.argv[1:4]
+gc.disable()
+exec(imports)
+gc.freeze()  # else each rank would look through all that was imported, and copy it for that
+gc.enable()
+
+def fork(rank, ranks):
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # with the parent
+        sys.argv[1:1] = [str(rank), str(ranks)]
+    return child
+
+def wait(children):
+    while children:
+        child, status = os.wait()
+        children.remove(child)
+        if status != 0:
+            for other in children:
+                os.kill(other, signal.SIGKILL)
+            sys.exit(1)
+
+def begin():
+    for ranks in map(int, counts.split()):
+        children = []
+        for rank in range(ranks):
+            children.append(fork(rank, ranks))
+            if children[-1] == 0:
+                return True
+        wait(children)
+
+if begin():
+    exec(script)
+'''
+
+
+def run_ranks(imports, script, counts, *arguments, **options):
+    """Runs a Python text in several processes at once, after `imports`, which happen once; their
+    sys.argv is [.., rank, ranks, *arguments]. counts: so many ranks, one group after the other.
+    Gives the CompletedProcess of all, whose returncode is 0 where all have ended well."""
+    return run_script(RANKS, ' '.join(map(str, counts)), imports, script, *arguments, **options)
+
+
 def variables_of(daemon):
     """What the README has users export."""
     if daemon is None:
