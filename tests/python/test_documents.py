@@ -87,6 +87,15 @@ except ImportError as failure:
 ''')
         self.assertIn('version 9.9.9 was loaded', done.stdout, done.stderr)
 
+    def test_the_source_folder_says_that_it_is_not_built(self):
+        done = run_script("""
+import sys
+sys.path.insert(0, sys.argv[1])
+import deltabucket
+""", os.path.join(SOURCE, 'python'))
+        self.assertIn('is not built', done.stderr)
+        self.assertIn('pip install ./python', done.stderr)
+
     def test_versions(self):
         done = run_script('import deltabucket; print(deltabucket.__version__)')
         program = subprocess.run([CLIENT, 'version'], capture_output=True, text=True).stdout
