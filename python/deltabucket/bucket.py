@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from deltabucket import errors
 from deltabucket._calls import CFunction, collecting, notes
@@ -121,6 +121,12 @@ class Bucket:
             view = memoryview(view.tobytes())
         data = ffi.from_buffer(view)
         self._call(lib.deltabucket_put, c_text(key, 'key'), data, view.nbytes, progress=progress)
+
+    @overload
+    def get(self, key: str, path: None = None, progress: Progress = None) -> bytes: ...
+
+    @overload
+    def get(self, key: str, path: str | os.PathLike[str], progress: Progress = None) -> None: ...
 
     def get(self, key: str, path: str | os.PathLike[str] | None = None,
             progress: Progress = None) -> bytes | None:

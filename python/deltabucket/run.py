@@ -123,6 +123,8 @@ class Run:
         if not (bucket and slash and run):
             raise ValueError(f'The run {name!r} must have the form BUCKET/RUN; it is the first '
                              'argument, or DELTABUCKET_RUN of the environment.')
+        if keep_steps is not None and keep_steps < 0:
+            raise ValueError(f'keep_steps is {keep_steps}; it must be 0 or more, or None.')
         self.name = name
         self._progress = progress
         self._publishers: dict[bool, Handle] = {}  # for ranks, and alone

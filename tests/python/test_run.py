@@ -200,6 +200,8 @@ class Publishing(RunCase):
                 run.publish(weights(0), **options)
         with self.assertRaisesRegex(TypeError, r'as its state_dict\(\) is'):
             run.publish(type('Module', (), {'state_dict': dict})())
+        with self.assertRaisesRegex(ValueError, 'keep_steps is -3'):
+            self.run_of(keep_steps=-3)
         with self.assertRaisesRegex(ValueError, 'DELTABUCKET_RUN'):
             deltabucket.Run(**settings_of(self.daemon))
         self.assertEqual(run.publish(weights(0), step=numpy.int64(0)).step, 0)
