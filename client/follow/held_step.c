@@ -14,6 +14,8 @@ struct held_step {
 	struct held_step_facts facts;
 	struct checkpoint *checkpoint; /* in a folder, */
 	char *base;                    /* made from this one; NULL: it came whole */
+	struct checkpoint *before;     /* that one, since the first question for changes, */
+	struct delta_changes *changes; /* which are found here, one tensor at a time */
 	struct live_checkpoint *live;  /* or in memory, */
 	uint64_t version;              /* as long as the weights have this version */
 };
@@ -22,10 +24,9 @@ static void take_facts(
 	struct held_step *step, const struct stepper *stepper, const struct stepper_round *round);
 static int live_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
 	struct error *err);
-static int folder_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
-	struct error *err);
-static int compare_with(const struct held_step *step, const struct checkpoint *base, size_t index,
-	struct held_step_changes *out, struct error *err);
+static int folder_changes(
+	struct held_step *step, size_t index, struct held_step_changes *out, struct error *err);
+static int open_before(struct held_step *step, struct error *err);
 static void take_changes(const struct delta_changes *changes, size_t index, const uint8_t *data,
 	struct held_step_changes *out);
 
@@ -59,6 +60,8 @@ void held_step_free(struct held_step *step)
 	free(step->facts.label);
 	free(step->facts.path);
 	free(step->base);
+	delta_changes_free(step->changes);
+	checkpoint_close(step->before);
 	checkpoint_close(step->checkpoint);
 	live_checkpoint_free(step->live);
 	free(step);
@@ -84,8 +87,8 @@ const void *held_step_tensor(const struct held_step *step, size_t index)
 		: NULL;
 }
 
-int held_step_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
-	struct error *err)
+int held_step_changes(
+	struct held_step *step, size_t index, struct held_step_changes *out, struct error *err)
 {
 	*out = (struct held_step_changes){0};
 	ASSERT(index < schema_count(held_step_schema(step)));
@@ -133,34 +136,39 @@ static int live_changes(const struct held_step *step, size_t index, struct held_
 	return 0;
 }
 
-static int folder_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
-	struct error *err)
+static int folder_changes(
+	struct held_step *step, size_t index, struct held_step_changes *out, struct error *err)
 {
-	ASSERT(step->base != NULL);
-	struct checkpoint *const base = checkpoint_open(step->base, err);
-	if (base == NULL)
+	if (open_before(step, err) != 0)
 		return error_wrap(err, "reading the step before step %" PRIu64, step->facts.number);
-	const int result = compare_with(step, base, index, out, err);
-	checkpoint_close(base);
+	struct tensor_source *const before = checkpoint_source_new(step->before);
+	struct tensor_source *const now = checkpoint_source_new(step->checkpoint);
+	const int result = delta_changes_compare(step->changes, before, now, index, err);
+	if (result == 0)
+		take_changes(step->changes, index, held_step_tensor(step, index), out);
+	delta_changes_reset_tensor(step->changes, index);
+	tensor_source_free(now);
+	tensor_source_free(before);
 	return result;
 }
 
-static int compare_with(const struct held_step *step, const struct checkpoint *base, size_t index,
-	struct held_step_changes *out, struct error *err)
+/* Once for all tensors: it reads the headers of all of them. */
+static int open_before(struct held_step *step, struct error *err)
 {
-	const struct schema *const schema = held_step_schema(step);
-	if (schema_check(schema, checkpoint_schema(base), err) != 0)
+	ASSERT(step->base != NULL);
+	if (step->before != NULL)
+		return 0;
+	struct checkpoint *const opened = checkpoint_open(step->base, err);
+	if (opened == NULL)
 		return -1;
-	struct delta_changes *const changes = delta_changes_new(schema);
-	struct tensor_source *const before = checkpoint_source_new(base);
-	struct tensor_source *const now = checkpoint_source_new(step->checkpoint);
-	const int result = delta_changes_compare(changes, before, now, index, err);
-	if (result == 0)
-		take_changes(changes, index, held_step_tensor(step, index), out);
-	tensor_source_free(now);
-	tensor_source_free(before);
-	delta_changes_free(changes);
-	return result;
+	if (schema_check(checkpoint_schema(step->checkpoint), checkpoint_schema(opened), err) !=
+		0) {
+		checkpoint_close(opened);
+		return -1;
+	}
+	step->before = opened;
+	step->changes = delta_changes_new(checkpoint_schema(step->checkpoint));
+	return 0;
 }
 
 /* Copies positions and the elements there. */

@@ -38,9 +38,10 @@ struct held_step_changes {
 	size_t count;
 };
 /* The elements of tensor `index` that differ from the step before. Both arrays are on the heap, the
- * caller's. unsupported when the step came whole, and in memory without keeps_changes; not_found
- * when later steps have come, and what is needed is gone. */
-int held_step_changes(const struct held_step *step, size_t index, struct held_step_changes *out,
-	struct error *err);
+ * caller's. In a folder the first call opens the generation before, which the step then keeps, too.
+ * unsupported when the step came whole, and in memory without keeps_changes; not_found when later
+ * steps have come before the first call, and what is needed is gone. */
+int held_step_changes(
+	struct held_step *step, size_t index, struct held_step_changes *out, struct error *err);
 
 #endif

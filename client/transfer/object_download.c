@@ -24,7 +24,11 @@ static int download_plain(struct object_download *download, struct error *err);
 
 int object_download_check(const char *path, struct error *err)
 {
-	return check_folder(path, err) != 0 ? -1 : part_file_check_target(path, err);
+	if (check_folder(path, err) != 0 || part_file_check_target(path, err) != 0)
+		return -1;
+	return is_folder(path)
+		? error_set(err, ERROR_INVALID, "%s is a folder; name the file to write", path)
+		: 0;
 }
 
 int object_download_run(struct object_download *download, struct error *err)

@@ -24,7 +24,7 @@ struct object_download {
 };
 
 /* Refuses a path that nothing can be downloaded to: not_found when its folder does not exist,
- * invalid when it is a device, pipe or socket. Asks nothing of the server. */
+ * invalid when it is a folder, device, pipe or socket. Asks nothing of the server. */
 int object_download_check(const char *path, struct error *err);
 /* A download that was interrupted goes on from the part file beside the path. */
 int object_download_run(struct object_download *download, struct error *err);

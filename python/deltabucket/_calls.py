@@ -158,6 +158,7 @@ class Watch:
             self._progress_lock.release()
 
     def _run_here(self, function: CFunction) -> Any:
+        """As `run`, in this thread, where Ctrl-C waits for the end of the call."""
         err = new_error()
         _active.add(self)
         try:

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from deltabucket import errors
-from deltabucket._native import ffi, lib
+
+try:
+    from deltabucket._native import ffi, lib
+except ModuleNotFoundError as failure:
+    if failure.name != 'deltabucket._native':
+        raise
+    raise ImportError(
+        f'The package deltabucket in {os.path.dirname(__file__)} is not built. If that is its source, '
+        'start Python in another folder, so that the installed package is found; if it is not '
+        'installed, `pip install ./python` in the checkout builds it.') from failure
 
 
 def _text(pointer: Any) -> str:
@@ -92,7 +101,9 @@ class OfOneProcess:
                         'one process; make another one in the process that needs it.')
 
 
-def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
+def _free(free: Callable[[Any], None], pointer: Any, process: int, parent: object) -> None:
+    """`parent` is here so that it lives until this is freed: of garbage that is collected at once
+    Python calls the finalizers in any order."""
     if os.getpid() == process:
         free(pointer)
 
@@ -126,7 +137,7 @@ class Handle(OfOneProcess):
         if exclusive:
             _exclusive.add(self)
         self._is_open = True
-        self._finalizer = weakref.finalize(self, _free, free, pointer, self._process)
+        self._finalizer = weakref.finalize(self, _free, free, pointer, self._process, parent)
         # A thread may be in a call when the program ends; the system frees all.
         self._finalizer.atexit = False
 

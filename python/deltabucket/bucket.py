@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from deltabucket import errors
 from deltabucket._calls import CFunction, collecting, notes
@@ -73,6 +73,9 @@ class Bucket:
         self._made_from = name, endpoint, token, ca
         self._client = Client(endpoint, token, ca, **self._settings)
 
+    def __repr__(self) -> str:
+        return f'Bucket({self.name!r}, {self.endpoint!r})'
+
     def __enter__(self) -> Bucket:
         return self
 
@@ -110,16 +113,26 @@ class Bucket:
             path = c_path(source, 'path')
             self._call(lib.deltabucket_put_file, c_text(key, 'key'), path, progress=progress)
             return
+        if not isinstance(source, (bytes, bytearray, memoryview)):
+            raise TypeError(f'The content of {key!r} is a {type(source).__name__}; it must be bytes, '
+                            'or a str or path that names a file.')
         view = memoryview(source)
         if not view.c_contiguous:
             view = memoryview(view.tobytes())
         data = ffi.from_buffer(view)
         self._call(lib.deltabucket_put, c_text(key, 'key'), data, view.nbytes, progress=progress)
 
+    @overload
+    def get(self, key: str, path: None = None, progress: Progress = None) -> bytes: ...
+
+    @overload
+    def get(self, key: str, path: str | os.PathLike[str], progress: Progress = None) -> None: ...
+
     def get(self, key: str, path: str | os.PathLike[str] | None = None,
             progress: Progress = None) -> bytes | None:
         """The object's bytes; or, with `path`, None, and the file appears there whole and proven,
-        or not at all. NotFound when there is no such object."""
+        or not at all. NotFound when there is no such object or no folder for the file, Invalid when
+        `path` is a folder itself."""
         if path is None:
             return self._get_whole(key, progress)
         self._call(lib.deltabucket_get_file, c_text(key, 'key'), c_path(path, 'path'),

@@ -147,7 +147,7 @@ class _Files(FileSystemBase):  # type: ignore[misc]
     @contextlib.contextmanager
     def create_stream(self, path: str, mode: str) -> Iterator[Any]:
         if mode == 'rb':
-            yield self.window or io.BytesIO(self.bucket.get(path, progress=False) or b'')
+            yield self.window or io.BytesIO(self.bucket.get(path, progress=False))
         elif path.endswith(PENDING):
             stream = io.BytesIO()
             yield stream

@@ -112,6 +112,11 @@ class Follower(OfOneProcess):
         self._settings.keeps_changes = keeps_changes
         self.is_in_memory = folder is None
         self.is_part = not part.is_all
+        self._place = _Place(run, self.is_in_memory)
+
+    def __repr__(self) -> str:
+        state = 'closed' if self._is_closed else f'at {self.step}' if self.step else 'no step yet'
+        return f'<Follower of {self.run_name}, {state}>'
 
     def __enter__(self) -> Follower:
         """Opens the folder and proves what it holds. Busy when another follower works in it."""
@@ -322,6 +327,16 @@ class _Next:
         return result
 
 
+class _Place:
+    """What a follower and its steps know in common. Steps do not keep their follower alive, so that
+    one that was left without `close` ends with the last name for it."""
+
+    def __init__(self, run_name: str, is_in_memory: bool) -> None:
+        self.run_name = run_name
+        self.is_in_memory = is_in_memory
+        self.count = 0  # of the steps that the follower has made
+
+
 class Step(OfOneProcess):
     """A step, or the part of one, that a follower holds, proven.
 
@@ -333,8 +348,11 @@ class Step(OfOneProcess):
     """
 
     def __init__(self, follower: Follower, handle: Handle) -> None:
-        self._follower = follower
+        self._place = follower._place
+        self._place.count += 1
+        self._count = self._place.count
         self._handle = handle
+        self._changes_lock = threading.Lock()
         facts = ffi.new('struct deltabucket_step_facts *')
         facts.size = ffi.sizeof('struct deltabucket_step_facts')
         with handle.use() as pointer:
@@ -353,7 +371,7 @@ class Step(OfOneProcess):
         self._places: dict[str, int] | None = None
 
     def __repr__(self) -> str:
-        return f'<Step {self.number} of {self._follower.run_name}>'
+        return f'<Step {self.number} of {self._place.run_name}>'
 
     @property
     def lag(self) -> int:
@@ -380,7 +398,8 @@ class Step(OfOneProcess):
         and F6 both are of bytes. Unsupported when the step came whole, and of a follower in memory
         without `keeps_changes`; KeyError when there is no such tensor."""
         index = self._places_of()[name]
-        dtype = self._entry(index).dtype
+        with self._held() as pointer:
+            dtype = self._entry(pointer, index).dtype
         found: list[tuple[NDArray[numpy.uint64], Array]] = []
 
         def take(positions: Any, values: Any, count: int) -> None:
@@ -391,17 +410,17 @@ class Step(OfOneProcess):
                           numpy.frombuffer(data, empty.dtype)))
 
         def ask(owner: Any, watch: Any, err: Any) -> int:
-            with self._held() as pointer:
+            with self._changes_lock, self._held() as pointer:
                 return int(lib.deltabucket_step_changes(
                     pointer, index, lib.deltabucket_python_changes, owner, err))
-        Watch().run(collecting(take, ask))
+        Watch()._run_here(collecting(take, ask))
         return found[-1]
 
     def apply_into(self, state: Mapping[str, Any], *, proves_first: bool = True,
                    clean: bool = True, threads: int = 0, progress: Progress = None) -> None:
         """Brings the tensors of `state`, numpy arrays or torch tensors in CPU memory, from the step
-        before to this one, in place; where the step came whole, or the follower holds a
-        part of the model, it is copied into them.
+        before to this one, in place. Where the step came whole, is the first that the follower has
+        given, or the follower holds a part of the model, it is copied into them, whatever they held.
 
         state: every tensor of the step, contiguous, with its dtype and shape. Names are cleaned as
         in `Run.publish`. Two names may share one tensor (tied weights) where the step has the same
@@ -410,12 +429,12 @@ class Step(OfOneProcess):
         so a failure leaves `state` as it was. False: one pass, which proves on the way; when it
         fails, the tensors may be Spoiled.
 
-        WrongBase when the tensors are not those of the step before: `copy_into` brings any tensors
-        here. SchemaMismatch when names, dtypes or shapes differ. Autograd does not hear of the
-        change.
+        WrongBase when the tensors are not those of the step that was given out before: `copy_into`
+        brings any tensors here. SchemaMismatch when names, dtypes or shapes differ. Autograd does
+        not hear of the change.
         """
         entries, targets, ties = self._targets(state, clean)
-        if self.came_whole or self.is_part:
+        if self.came_whole or self._count == 1 or self.is_part:
             self._copy(entries, targets)
             return
         twins = {name: _copy_of(targets[name]) for name in ties}
@@ -439,6 +458,11 @@ class Step(OfOneProcess):
             if spoiled[0]:
                 raise errors.Spoiled(f'The tensors are worth nothing now, load them anew: '
                                      f'{failure}', kind='spoiled') from failure
+            if isinstance(failure, errors.WrongBase):
+                raise errors.WrongBase(
+                    f'The tensors are not those of the step before step {self.number}, so its '
+                    f'changes do not fit; copy_into brings any tensors to it. {failure}',
+                    kind=failure.kind, number=failure.number) from failure
             raise
 
     def copy_into(self, state: Mapping[str, Any], *, clean: bool = True) -> None:
@@ -457,20 +481,24 @@ class Step(OfOneProcess):
     def _held(self) -> Any:
         """The step's pointer for one call; ValueError when the follower has gone on and the bytes
         are others."""
-        if self._follower.is_in_memory and self._follower.step is not self:
+        self._check_held()
+        return self._handle.use()
+
+    def _check_held(self) -> None:
+        if self._place.is_in_memory and self._place.count != self._count:
             raise ValueError(f'Step {self.number} is not held any more: a follower in memory has '
                              'one step at a time.')
-        return self._handle.use()
+        self._handle.check()
 
     def entries(self) -> list[Memory]:
         """Where the tensors lie in memory, in byte order of their names."""
-        return [self._entry(index) for index in range(self._tensor_count)]
-
-    def _entry(self, index: int) -> Memory:
-        out = ffi.new('struct deltabucket_tensor *')
         with self._held() as pointer:
-            lib.deltabucket_step_tensor(pointer, index, out)
-        shape = tuple(out.shape[place] for place in range(out.rank))
+            return [self._entry(pointer, index) for index in range(self._tensor_count)]
+
+    def _entry(self, pointer: Any, index: int) -> Memory:
+        out = ffi.new('struct deltabucket_tensor *')
+        lib.deltabucket_step_tensor(pointer, index, out)
+        shape = tuple(out.shape[0:out.rank]) if out.rank else ()
         return Memory(text_of(out.name), text_of(out.dtype), shape,
                       int(ffi.cast('uintptr_t', out.data)), out.bytes, self._handle)
 
@@ -505,8 +533,8 @@ class Step(OfOneProcess):
 
     def _copy(self, entries: list[Memory], targets: dict[str, Memory]) -> None:
         for entry in entries:
-            with self._held():
-                numpy.copyto(targets[entry.name].bytes_array(), entry.bytes_array())
+            self._check_held()
+            numpy.copyto(targets[entry.name].bytes_array(), entry.bytes_array())
 
 
 class _Hold:

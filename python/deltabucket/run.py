@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 from deltabucket import errors
 from deltabucket._client import Client
-from deltabucket._library import (Handle, OfOneProcess, c_path, c_text, defaults, made_of,
+from deltabucket._library import (Handle, c_path, c_text, defaults, made_of,
                                   new_error, text_of)
 from deltabucket._native import ffi, lib
 from deltabucket.follower import Follower, Part
@@ -86,7 +87,7 @@ class Replica:
     expired: bool
 
 
-class Run(OfOneProcess):
+class Run:
     """A run, for its publisher and its followers.
 
     `publish` and `publish_rank` are for one thread at a time (others wait); all else may be called
@@ -122,7 +123,10 @@ class Run(OfOneProcess):
             name = os.environ.get('DELTABUCKET_RUN', '')
         bucket, slash, run = name.partition('/')
         if not (bucket and slash and run):
-            raise ValueError(f'The run {name!r} must have the form BUCKET/RUN.')
+            raise ValueError(f'The run {name!r} must have the form BUCKET/RUN; it is the first '
+                             'argument, or DELTABUCKET_RUN of the environment.')
+        if keep_steps is not None and keep_steps < 0:
+            raise ValueError(f'keep_steps is {keep_steps}; it must be 0 or more, or None.')
         self.name = name
         self._progress = progress
         self._publishers: dict[bool, Handle] = {}  # for ranks, and alone
@@ -136,10 +140,20 @@ class Run(OfOneProcess):
         self._settings.keep_steps = -1 if keep_steps is None else keep_steps
         self._client = Client(endpoint, token, ca, profile=profile, retries=retries,
                               parallel=parallel, threads=threads)
+        self._made_from = name, endpoint, token, ca
+        self._given: dict[str, Any] = {
+            'profile': profile, 'state': state, 'create_bucket': create_bucket,
+            'take_over': take_over, 'keep_steps': keep_steps, 'retries': retries,
+            'parallel': parallel, 'threads': threads, 'progress': progress}
         self._target = '/v1/runs/' + urllib.parse.quote(name)
 
     def __enter__(self) -> Run:
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In a process that it is sent to, it is a run with the same arguments, the token among
+        them. What the environment said is read again there, and nothing is published yet."""
+        return _made_again, (self._made_from, self._given)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None,
                  trace: TracebackType | None) -> None:
@@ -365,6 +379,10 @@ class Run(OfOneProcess):
                       parent=self._client.handle, exclusive=True)
 
 
+def _made_again(made_from: tuple[Any, ...], given: dict[str, Any]) -> Run:
+    return Run(*made_from, **given)
+
+
 class _Publication:
     """struct deltabucket_publication, with all that it points at."""
 
@@ -385,8 +403,8 @@ class _Publication:
             self._set_files()
         else:
             raise TypeError(f'The source is a {type(source).__name__}; it must be a mapping of '
-                            'names to tensors, or a path.')
-        self.pointer.step = -1 if step is None else step
+                            f'names to tensors{_hint(source)}, or a path.')
+        self.pointer.step = -1 if step is None else _number_of(step)
         self.pointer.label = self._keep(c_text(label, 'label'))
         self.pointer.anchor = self._keep(c_text(anchor, 'anchor'))
         self.pointer.format = self._keep(c_text(format, 'format'))
@@ -417,7 +435,7 @@ class _Publication:
         files = self._files
         made = self._keep(ffi.new('struct deltabucket_file[]', max(1, len(files))))
         for file, (path, content) in zip(made, files.items()):
-            data = content.encode() if isinstance(content, str) else bytes(content)
+            data = _content_of(path, content)
             file.path = self._keep(c_text(path, 'path of a file'))
             file.bytes = self._keep(ffi.from_buffer(data))
             file.len = len(data)
@@ -427,12 +445,32 @@ class _Publication:
     def _set_metadata(self, metadata: Mapping[str, str]) -> None:
         if not metadata:
             return
-        texts = [self._keep(c_text(text, 'metadata')) for pair in metadata.items() for text in pair]
+        texts = [self._keep(text) for name, value in metadata.items()
+                 for text in (c_text(name, 'name of metadata'), c_text(value, f'metadata {name!r}'))]
         self.pointer.metadata = self._keep(ffi.new('char *[]', [*texts, ffi.NULL]))
 
     def _keep(self, made: Any) -> Any:
         self._kept.append(made)
         return made
+
+
+def _hint(source: object) -> str:
+    return ', as its state_dict() is' if hasattr(source, 'state_dict') else ''
+
+
+def _number_of(step: int) -> int:
+    number = operator.index(step)
+    if not 0 <= number < 2**63:
+        raise ValueError(f'The step is {number}; it must be 0 or more, or None for the next one.')
+    return number
+
+
+def _content_of(path: str, content: object) -> bytes:
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(content)
+    raise TypeError(f'The file {path!r} is a {type(content).__name__}; it must be a str or bytes.')
 
 
 def _published_of(out: Any) -> Published:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -157,8 +158,8 @@ def device_memory(name: str, value: Any) -> Memory:
 
 def is_torch(value: Any) -> bool:
     """Whether it is a torch.Tensor or a subclass of it."""
-    return any(base.__module__ == 'torch' and base.__name__ == 'Tensor'
-               for base in type(value).__mro__)
+    made = getattr(sys.modules.get('torch'), 'Tensor', None)
+    return made is not None and isinstance(value, made)
 
 
 def array_of(dtype: str, shape: Sequence[int], memory: memoryview | bytearray | bytes) -> Array:

@@ -51,6 +51,20 @@ class Objects(BucketCase):
         self.assertIsNone(bucket.get('file', target))
         self.assertEqual(read(target), data)
 
+    def test_what_cannot_be_content_or_a_target(self):
+        bucket = self.bucket('refused')
+        bucket.put('file', b'data')
+        with self.assertRaisesRegex(TypeError, "content of 'file' is a dict; it must be bytes"):
+            bucket.put('file', {'a': 1})
+        folder = os.path.join(self.folder, 'target')
+        os.mkdir(folder)
+        for path in (folder, folder + '/'):
+            with self.assertRaisesRegex(deltabucket.Invalid, 'is a folder'):
+                bucket.get('file', path)
+        self.assertEqual(os.listdir(folder), [])
+        self.assertFalse(os.path.exists(folder + '.part'))
+        self.assertIn("Bucket('refused', ", repr(bucket))
+
     def test_ranges(self):
         bucket = self.bucket()
         bucket.put('key', bytes(range(100)))

@@ -431,6 +431,27 @@ print(len(glob.glob(f'/dev/shm/deltabucket-{os.getpid()}-*')), os.getpid())
         self.assertEqual(number, '2')
         self.assertEqual(glob.glob(f'/dev/shm/deltabucket-{process}-*'), [])
 
+    def test_what_is_collected_together(self):
+        """A follower goes before the connection that it uses, in whatever order Python finds them
+        when both are garbage at once."""
+        done = run_script("""
+import gc, glob, os, numpy, deltabucket
+class Worker:
+    def __init__(self, **options):
+        self.steps = [], self
+        self.run = deltabucket.Run('callbacks/collected', create_bucket=True, **options)
+Worker(take_over=True).run.publish({'w': numpy.arange(1000)})
+gc.collect()
+for _ in range(5):
+    worker = Worker()
+    worker.follower = worker.run.follow()
+    worker.step = next(worker.follower)
+    del worker
+    gc.collect()
+print(glob.glob(f'/dev/shm/deltabucket-{os.getpid()}-*'))
+""", daemon=self.daemon)
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (0, '', '[]\n'))
+
     def test_bars_and_wrong_types(self):
         with self.assertRaises(TypeError):
             self.bucket.put('key', b'1', progress=3)

@@ -46,6 +46,18 @@ class Sources(unittest.TestCase):
                               cwd=os.path.join(SOURCE, 'python'), capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_types_that_callers_see(self):
+        lines = ["import deltabucket", "run = deltabucket.Run('a/b')",
+                 "text: str = deltabucket.Bucket('b').get('key').decode()",
+                 "with run.follow() as steps:",
+                 "    for step in steps:", "        number: int = step.number",
+                 "        steps.report('ready')"]
+        done = subprocess.run([PYTHON, '-m', 'mypy', '--strict', '--follow-imports=silent', '--cache-dir',
+                               os.path.join(PACKAGE, '..', 'mypy-callers'), '-c', '\n'.join(lines)],
+                              env=dict(os.environ, MYPYPATH=PACKAGE), cwd='/',
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_declarations_follow_the_header(self):
         sys.path.insert(0, os.path.join(SOURCE, 'python'))
         self.addCleanup(sys.path.pop, 0)
@@ -86,6 +98,15 @@ except ImportError as failure:
     print(failure)
 ''')
         self.assertIn('version 9.9.9 was loaded', done.stdout, done.stderr)
+
+    def test_the_source_folder_says_that_it_is_not_built(self):
+        done = run_script("""
+import sys
+sys.path.insert(0, sys.argv[1])
+import deltabucket
+""", os.path.join(SOURCE, 'python'))
+        self.assertIn('is not built', done.stderr)
+        self.assertIn('pip install ./python', done.stderr)
 
     def test_versions(self):
         done = run_script('import deltabucket; print(deltabucket.__version__)')

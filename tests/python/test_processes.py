@@ -205,7 +205,7 @@ class Others(ProcessCase):
 import copy, multiprocessing, pickle
 run = publish()
 steps = run.follow(silent=True).__enter__()
-for one in (run, steps, next(steps)):
+for one in (steps, next(steps)):
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
         try:
             way(one)
@@ -214,7 +214,7 @@ for one in (run, steps, next(steps)):
             assert f'A {type(one).__name__} cannot be pickled' in str(failure), failure
 for kind in 'spawn', 'forkserver':
     try:
-        multiprocessing.get_context(kind).Process(target=print, args=(run,)).start()
+        multiprocessing.get_context(kind).Process(target=print, args=(steps,)).start()
         print('done')
     except TypeError as failure:
         assert 'make another one in the process' in str(failure), failure

@@ -1,7 +1,9 @@
 """Runs: published from memory and from paths, followed in a folder and in memory, bit for bit."""
 import asyncio
+import gc
 import json
 import os
+import pickle
 import tempfile
 import time
 import threading
@@ -203,6 +205,35 @@ class Publishing(RunCase):
             deltabucket.Run('nowhere/run', **settings_of(self.daemon)).publish(weights(0))
         self.assertEqual(run.publish(weights(1)).step, 1)
 
+    def test_refusals_name_what_is_wrong(self):
+        run = self.run_of()
+        cases = {
+            "metadata 'loss' is a float": (TypeError, {'metadata': {'loss': 0.3}}),
+            "file 'config.json' is a dict": (TypeError, {'files': {'config.json': {'a': 1}}}),
+            'step is -5': (ValueError, {'step': -5}),
+            'float': (TypeError, {'step': 1.0}),
+        }
+        for words, (kind, options) in cases.items():
+            with self.subTest(words), self.assertRaisesRegex(kind, words):
+                run.publish(weights(0), **options)
+        with self.assertRaisesRegex(TypeError, r'as its state_dict\(\) is'):
+            run.publish(type('Module', (), {'state_dict': dict})())
+        with self.assertRaisesRegex(ValueError, 'keep_steps is -3'):
+            self.run_of(keep_steps=-3)
+        with self.assertRaisesRegex(ValueError, 'DELTABUCKET_RUN'):
+            deltabucket.Run(**settings_of(self.daemon))
+        self.assertEqual(run.publish(weights(0), step=numpy.int64(0)).step, 0)
+
+    def test_a_run_can_be_sent_to_another_process(self):
+        run = self.run_of(take_over=True, progress=False)
+        run.publish(weights(0))
+        there = pickle.loads(pickle.dumps(run))
+        self.addCleanup(there.close)
+        self.assertEqual(repr(there), repr(run))
+        run.close()
+        self.assertEqual(there.latest().number, 0)
+        self.assertEqual(there.publish(weights(1)).step, 1)
+
 
 class Following(RunCase):
     def test_waiting(self):
@@ -316,6 +347,27 @@ class Following(RunCase):
             next(steps)
             steps.check_lag()
 
+    def test_a_follower_that_nobody_names_is_gone(self):
+        """Also where a step of it is kept: its folder can be followed at once."""
+        run = self.run_of()
+        run.publish(weights(0))
+        into = os.path.join(self.folder, 'unnamed')
+        gc.disable()
+        self.addCleanup(gc.enable)
+        kept = [next(iter(run.follow(into))) for _ in range(2)]
+        self.assertEqual([step.number for step in kept], [0, 0])
+        self.assertSame(kept[0].tensors(), weights(0))
+
+    def test_what_they_are_shown_as(self):
+        run = self.run_of()
+        steps = run.follow()
+        self.assertIn(f'Follower of {run.name}, no step yet', repr(steps))
+        run.publish(weights(0))
+        with steps:
+            next(steps)
+            self.assertIn('<Step 0 of', repr(steps))
+        self.assertIn('closed', repr(steps))
+
     def test_one_follower_in_a_folder(self):
         run = self.run_of()
         run.publish(weights(0))
@@ -376,14 +428,34 @@ class Applying(RunCase):
         step.apply_into(state)
         self.assertSame(dict(zip(sorted(weights(0)), state.values())), weights(1))
 
+    def test_a_worker_that_starts_again(self):
+        """Its folder has a step before the newest, and its tensors hold anything."""
+        run = self.run_of()
+        run.publish(weights(0))
+        into = os.path.join(self.folder, 'again')
+        with run.follow(into) as steps:
+            next(steps)
+        run.publish(weights(1))
+        state = weights(5)
+        with run.follow(into) as steps:
+            step = next(steps)
+            self.assertFalse(step.came_whole)
+            step.apply_into(state)
+            self.assertSame(state, weights(1))
+            run.publish(weights(2))
+            next(steps).apply_into(state)
+            self.assertSame(state, weights(2))
+
     def test_a_wrong_base_changes_nothing(self):
         step = self.followed()
         for proves_first in (True, False):
             state = weights(2)
-            with self.assertRaises(deltabucket.WrongBase if proves_first else deltabucket.Error):
+            with self.assertRaises(deltabucket.WrongBase if proves_first else deltabucket.Error) as caught:
                 step.apply_into(state, proves_first=proves_first)
             if proves_first:
                 self.assertSame(state, weights(2))
+                self.assertIn('copy_into', str(caught.exception))
+                self.assertEqual(caught.exception.kind, 'wrong_base')
             step.copy_into(state)
             self.assertSame(state, weights(1))
 

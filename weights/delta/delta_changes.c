@@ -62,13 +62,17 @@ const struct schema *delta_changes_schema(const struct delta_changes *changes)
 
 void delta_changes_reset(struct delta_changes *changes)
 {
-	for (size_t i = 0; i < schema_count(changes->schema); i++) {
-		const uint64_t runs = run_count(schema_tensor(changes->schema, i));
-		for (uint64_t run = 0; run < runs; run++) {
-			free(changes->tensors[i][run].list);
-			free(changes->tensors[i][run].bits);
-			changes->tensors[i][run] = (struct run){0};
-		}
+	for (size_t i = 0; i < schema_count(changes->schema); i++)
+		delta_changes_reset_tensor(changes, i);
+}
+
+void delta_changes_reset_tensor(struct delta_changes *changes, size_t tensor)
+{
+	const uint64_t runs = run_count(schema_tensor(changes->schema, tensor));
+	for (uint64_t run = 0; run < runs; run++) {
+		free(changes->tensors[tensor][run].list);
+		free(changes->tensors[tensor][run].bits);
+		changes->tensors[tensor][run] = (struct run){0};
 	}
 }
 

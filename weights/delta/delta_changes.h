@@ -12,8 +12,9 @@ struct delta_changes;
 struct delta_changes *delta_changes_new(const struct schema *schema);
 void delta_changes_free(struct delta_changes *changes); /* NULL is fine */
 const struct schema *delta_changes_schema(const struct delta_changes *changes);
-/* Makes it empty again. */
+/* Makes it, or one tensor of it, empty again. */
 void delta_changes_reset(struct delta_changes *changes);
+void delta_changes_reset_tensor(struct delta_changes *changes, size_t tensor);
 
 /* Adds the elements whose bytes differ between base and next of a block. Any number of threads at
  * once, each block at most once. */

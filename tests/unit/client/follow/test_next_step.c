@@ -260,7 +260,7 @@ START_TEST(a_step_in_memory_has_no_tensors_when_another_has_come)
 END_TEST
 
 /* The positions and values turn the step before into this one. */
-static void expect_changes(const struct held_step *step, uint8_t *const before[2])
+static void expect_changes(struct held_step *step, uint8_t *const before[2])
 {
 	struct error err = {0};
 	for (size_t i = 0; i < 2; i++) {
@@ -306,6 +306,34 @@ START_TEST(a_step_says_what_changed)
 	held_step_free(step);
 	free(before[0]);
 	free(before[1]);
+}
+END_TEST
+
+/* What changed can be asked for again, also when the generation before has gone meanwhile. */
+START_TEST(changes_stay_while_the_step_is_held)
+{
+	struct error err = {0};
+	struct held_step_changes first, again;
+	open_worker(FOLDER);
+	publish(0);
+	held_step_free(expect_next(&now, 0));
+	publish(1);
+	struct held_step *const step = expect_next(&now, 1);
+	ck_assert_int_eq(held_step_changes(step, 0, &first, &err), 0);
+	for (unsigned i = 2; i < 5; i++) {
+		publish(i);
+		held_step_free(expect_next(&now, i));
+	}
+	ck_assert_msg(held_step_changes(step, 0, &again, &err) == 0, "%s", err.text);
+	ck_assert_uint_gt(first.count, 0);
+	ck_assert_uint_eq(again.count, first.count);
+	ck_assert_mem_eq(again.positions, first.positions, first.count * sizeof(uint64_t));
+	ck_assert_mem_eq(again.values, first.values, 2 * first.count);
+	free(first.positions);
+	free(first.values);
+	free(again.positions);
+	free(again.values);
+	held_step_free(step);
 }
 END_TEST
 
@@ -584,6 +612,7 @@ Suite *test_next_step_suite(void)
 	tcase_add_test(tests, a_step_of_a_folder_stays_when_others_come);
 	tcase_add_test(tests, a_step_in_memory_has_no_tensors_when_another_has_come);
 	tcase_add_loop_test(tests, a_step_says_what_changed, 0, MODES);
+	tcase_add_test(tests, changes_stay_while_the_step_is_held);
 	tcase_add_loop_test(tests, a_flipped_byte_in_memory_is_cured_from_an_anchor, 0, 4);
 	tcase_add_loop_test(tests, files_are_those_of_the_publisher, 0, MODES);
 	tcase_add_loop_test(tests, a_run_that_does_not_exist_yet_is_no_failure, 0, MODES);
