@@ -29,6 +29,7 @@ static int read_anchor(const char *text, struct anchor_policy *out, struct error
 static int read_format(const char *name, enum delta_format *out, struct error *err);
 static int read_rank(struct library_publication *publication, struct error *err);
 static int read_metadata(struct library_publication *publication, struct error *err);
+static int check_pair(const char *const *pairs, size_t at, struct error *err);
 static int read_tensors(struct library_publication *publication, struct error *err);
 static int read_tensor(
 	const struct deltabucket_tensor *given, struct memory_tensor *out, struct error *err);
@@ -124,6 +125,8 @@ static int read_words(
 	if (given->label != NULL && strlen(given->label) > STEP_LABEL_MAX_BYTES)
 		return error_set(err, ERROR_INVALID, "the label has %zu bytes; it may have %d",
 			strlen(given->label), STEP_LABEL_MAX_BYTES);
+	if (!span_is_utf8(span_text(given->label)))
+		return error_set(err, ERROR_INVALID, "the label \"%s\" is not UTF-8", given->label);
 	return read_anchor(given->anchor, &order->anchor, err) != 0
 		? -1
 		: read_format(given->format, &order->format, err);
@@ -183,19 +186,34 @@ static int read_metadata(struct library_publication *publication, struct error *
 	json_writer_init(&writer, &publication->metadata);
 	json_writer_object(&writer, NULL);
 	for (size_t i = 0; pairs[i] != NULL; i += 2) {
-		if (pairs[i + 1] == NULL)
-			return error_set(err, ERROR_INVALID,
-				"the metadata ends behind the name \"%.160s\"; each name has a value",
-				pairs[i]);
-		if (strlen(pairs[i]) > METADATA_NAME_MAX_BYTES)
-			return error_set(err, ERROR_INVALID,
-				"a name in the metadata has over %d bytes",
-				METADATA_NAME_MAX_BYTES);
+		if (check_pair(pairs, i, err) != 0)
+			return -1;
 		json_writer_text(&writer, pairs[i], span_text(pairs[i + 1]));
 	}
 	json_writer_end(&writer, '}');
 	publication->order.metadata = buffer_span(&publication->metadata);
 	return buffer_check(&publication->metadata, "the metadata", err);
+}
+
+/* The pair at `at`; those before it are right. */
+static int check_pair(const char *const *pairs, size_t at, struct error *err)
+{
+	const char *const name = pairs[at];
+	const char *const value = pairs[at + 1];
+	if (value == NULL)
+		return error_set(err, ERROR_INVALID,
+			"the metadata ends behind the name \"%.160s\"; each name has a value",
+			name);
+	if (strlen(name) > METADATA_NAME_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a name in the metadata has over %d bytes",
+			METADATA_NAME_MAX_BYTES);
+	if (!span_is_utf8(span_text(name)) || !span_is_utf8(span_text(value)))
+		return error_set(err, ERROR_INVALID, "the metadata \"%.160s\" is not UTF-8", name);
+	for (size_t i = 0; i < at; i += 2)
+		if (strcmp(pairs[i], name) == 0)
+			return error_set(err, ERROR_INVALID,
+				"the metadata has the name \"%.160s\" twice", name);
+	return 0;
 }
 
 static int read_tensors(struct library_publication *publication, struct error *err)
