@@ -1,6 +1,5 @@
 #include "library/publication.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "client/publish/rank_share.h"
 #include "library/call.h"
 #include "library/sized.h"
+#include "library/tensors.h"
 
 enum {
 	METADATA_MAX_BYTES = 64 * 1024,
@@ -234,18 +234,9 @@ static int read_tensors(struct library_publication *publication, struct error *e
 static int read_tensor(
 	const struct deltabucket_tensor *given, struct memory_tensor *out, struct error *err)
 {
-	if (library_check(given->name, "the name of a tensor", err) != 0)
+	if (library_check_tensor(given, &out->dtype, err) != 0 ||
+		library_check_data(given, err) != 0)
 		return -1;
-	if (given->dtype == NULL || !dtype_parse(span_text(given->dtype), &out->dtype))
-		return error_set(err, ERROR_INVALID,
-			"the tensor '%.*s' has the dtype \"%.40s\", which safetensors does not know; "
-			"\"BF16\" and \"F32\" are two of those it does",
-			SHOWN_NAME_BYTES, given->name, given->dtype != NULL ? given->dtype : "");
-	if ((given->shape == NULL && given->rank > 0) || given->rank > UINT_MAX ||
-		(given->data == NULL && given->bytes > 0))
-		return error_set(err, ERROR_INVALID,
-			"the tensor '%.*s' lacks its shape or its data", SHOWN_NAME_BYTES,
-			given->name);
 	out->name = span_text(given->name);
 	out->shape = given->shape;
 	out->rank = (unsigned)given->rank;
