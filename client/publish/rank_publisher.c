@@ -434,7 +434,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
-		result = rank_share_open(&share, checkpoint, self->order->threads, NULL, err);
+		result = rank_copy_open(self, checkpoint, &share, err);
 	if (result == 0) {
 		struct publish_mark mark = share.mark;
 		mark.step = self->head.step;
@@ -475,7 +475,8 @@ static int choose_form(struct rank_publisher *self, struct error *err)
 	return result;
 }
 
-/* Makes the delta and takes its files for sending. A damaged baseline is fetched again, once. */
+/* Makes the delta and takes its files for sending. A damaged baseline is fetched again, once,
+ * unless the word to stop has come. */
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
 {
 	ASSERT(self->has_head && self->sending.count == 0);
@@ -483,7 +484,7 @@ static int choose_delta(struct rank_publisher *self, const char *next, struct er
 	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
 	int result = make_delta(self, next, out, &failure);
-	if (result != 0 && is_baseline_damaged(self))
+	if (result != 0 && stop_reason(self->session->stop) == 0 && is_baseline_damaged(self))
 		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
 	else if (result != 0)
 		*err = failure;
@@ -549,7 +550,7 @@ static bool is_baseline_damaged(const struct rank_publisher *self)
 	struct error ignored = {0};
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
 	const bool is_whole = digest128_equal(&state->committed.content, &unknown) ||
-		(rank_share_open(&share, base, self->order->threads, NULL, &ignored) == 0 &&
+		(rank_copy_open(self, base, &share, &ignored) == 0 &&
 			digest128_equal(&share.mark.content, &state->committed.content));
 	rank_share_release(&share);
 	free(base);

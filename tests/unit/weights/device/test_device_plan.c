@@ -182,6 +182,7 @@ static bool holds(const uint64_t *hashes)
 {
 	const size_t blocks = device_layout_blocks(layout);
 	struct device_work work = {.count = (uint32_t)blocks};
+	work.upload = memory_new(1); /* nothing reads there */
 	work.blocks = memory_new_array(blocks, sizeof(*work.blocks));
 	work.failures = memory_new_array(blocks, sizeof(*work.failures));
 	work.hashes = memory_new_array(blocks, sizeof(*work.hashes));
