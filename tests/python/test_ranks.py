@@ -110,10 +110,11 @@ class Publishing(RankCase):
     def test_the_baseline_in_memory_is_one_copy_of_the_part(self):
         """And only what changed is written over it."""
         (run,) = self.ranks_of(1)
-        before = set(glob.glob('/dev/shm/deltabucket-*'))
+        ours = f'/dev/shm/deltabucket-{os.getpid()}-*'
+        before = set(glob.glob(ours))
         for step in range(3):
             self.publish([run], self.parts(step, 1), files={'config.json': '{}'})
-            (folder,) = set(glob.glob('/dev/shm/deltabucket-*')) - before
+            (folder,) = set(glob.glob(ours)) - before
             files = {os.path.relpath(path, folder): os.stat(path) for path in
                      glob.glob(f'{folder}/**/*.safetensors', recursive=True)}
             (name,) = files
