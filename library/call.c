@@ -9,6 +9,7 @@ _Static_assert((int)DELTABUCKET_ERROR_TEXT_BYTES == (int)ERROR_TEXT_BYTES &&
 	"every error fits into that of the caller");
 
 static void name_settings(char *text);
+static void replace_bytes(char *text);
 
 void library_call_begin(struct library_call *call, const struct deltabucket_client *client,
 	struct deltabucket_watch *watch)
@@ -53,6 +54,7 @@ int library_error_give(const struct error *failure, struct deltabucket_error *ou
 	snprintf(out->request_id, sizeof(out->request_id), "%s", failure->request_id);
 	snprintf(out->text, sizeof(out->text), "%s", failure->text);
 	name_settings(out->text);
+	replace_bytes(out->text);
 	return -1;
 }
 
@@ -97,4 +99,16 @@ static void name_settings(char *text)
 		*to++ = is_flag && *from == '-' ? '_' : *from;
 	}
 	*to = '\0';
+}
+
+/* What a message quotes may be anything; what the caller gets is UTF-8. */
+static void replace_bytes(char *text)
+{
+	const struct span whole = span_text(text);
+	size_t letter = 0;
+	for (size_t at = 0; at<whole.len; at += letter> 0 ? letter : 1) {
+		letter = span_utf8_length(span_slice(whole, at, whole.len));
+		if (letter == 0)
+			text[at] = '?';
+	}
 }

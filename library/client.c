@@ -71,6 +71,9 @@ static struct deltabucket_client *make(
 		error_set(err, ERROR_INVALID,
 			"there is no endpoint: neither the settings, nor DELTABUCKET_ENDPOINT, nor a "
 			"config file, which `deltabucket login ENDPOINT` writes, say which server");
+	else if (result == 0 && settings->reserved != 0)
+		error_set(err, ERROR_UNSUPPORTED,
+			"struct deltabucket_client_settings sets its reserved member; it must be 0");
 	else if (result == 0)
 		client = from_options(&options, settings);
 	free(config);

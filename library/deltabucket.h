@@ -3,8 +3,10 @@
  *
  * Values. Texts are UTF-8 and end in a zero byte. What the library returns belongs to the caller
  * and is freed with the function of its kind, unless the comment says borrowed. What the caller
- * passes in is borrowed until the call returns, unless the comment says otherwise. Tensors are
- * row-major and without gaps; numbers are little-endian.
+ * passes in is borrowed until the call returns, unless the comment says otherwise. NULL is fine for
+ * a watch, an error, and where a comment says so. Otherwise a function that takes an error fails
+ * with invalid, and the others must not get it. Tensors are row-major and without gaps; numbers are
+ * little-endian.
  *
  * Failures. A function that can fail takes a `struct deltabucket_error *` last, which may be NULL.
  * It returns 0 (or a positive number, or a pointer) on success, and -1 (or NULL) on failure, with
@@ -13,20 +15,49 @@
  * that somebody shortens while a call reads it raises SIGBUS, as for everybody that maps it.
  *
  * Threads. There is no global state. A client and a watch may be used by any number of threads at
- * once. A publisher, a follower and a step are used by one thread at a time. After fork, the child
- * must not use or free anything that the parent made.
+ * once. A publisher and a follower are used by one thread at a time. A step may be read by any
+ * number of threads at once; in memory none may do so while deltabucket_follower_next runs. A
+ * device and a delta of it are for any number of threads. Whatever it is, one thread frees it, and
+ * the others no longer use it. After fork, the child must not use or free anything that the parent
+ * made.
  *
- * Versions. A struct that the caller fills begins with its size: set it with the macro of the same
- * name in capitals, which also makes every other member its default. Later versions only add
- * members at the end, functions and kinds of errors. */
+ * Versions. A struct with a size is set with the macro of the same name in capitals before it is
+ * passed, also one that the library fills; that makes every member its default. The macro is an
+ * initializer in C and a value in C++. Later versions only add members at the end, functions and
+ * kinds of errors. */
 #ifndef DELTABUCKET_H
 #define DELTABUCKET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the macros of structs are made of: a value in C++, an initializer in C. */
 #ifdef __cplusplus
+template <typename Struct> inline Struct deltabucket_sized()
+{
+	Struct made = Struct();
+	made.size = sizeof(made);
+	return made;
+}
+template <typename Struct, typename Member>
+inline Struct deltabucket_sized(Member Struct::*member, int value)
+{
+	Struct made = deltabucket_sized<Struct>();
+	made.*member = value;
+	return made;
+}
+#define DELTABUCKET_SIZED(name)                    deltabucket_sized<struct name>()
+#define DELTABUCKET_SIZED_BUT(name, member, value) deltabucket_sized(&name::member, value)
 extern "C" {
+#else
+#define DELTABUCKET_SIZED(name)             \
+	{                                   \
+		.size = sizeof(struct name) \
+	}
+#define DELTABUCKET_SIZED_BUT(name, member, value)           \
+	{                                                    \
+		.size = sizeof(struct name), .member = value \
+	}
 #endif
 
 #define DELTABUCKET_API __attribute__((visibility("default")))
@@ -62,10 +93,7 @@ struct deltabucket_watch_settings {
 	void (*note)(void *owner, const char *sentence);
 	void *owner;
 };
-#define DELTABUCKET_WATCH_SETTINGS                                \
-	{                                                         \
-		.size = sizeof(struct deltabucket_watch_settings) \
-	}
+#define DELTABUCKET_WATCH_SETTINGS DELTABUCKET_SIZED(deltabucket_watch_settings)
 
 struct deltabucket_watch;
 /* `settings` NULL: a watch that can only cancel. So is one whose size is not set. Never fails. */
@@ -92,11 +120,9 @@ struct deltabucket_client_settings {
 	int retries;       /* tries after the first; below 0: none; 0: 4 */
 	unsigned parallel; /* transfers at a time; 0: 4 */
 	unsigned threads;  /* for encoding and decoding; 0: one per core */
+	unsigned reserved; /* 0 */
 };
-#define DELTABUCKET_CLIENT_SETTINGS                                \
-	{                                                          \
-		.size = sizeof(struct deltabucket_client_settings) \
-	}
+#define DELTABUCKET_CLIENT_SETTINGS DELTABUCKET_SIZED(deltabucket_client_settings)
 
 struct deltabucket_client;
 /* Reads the settings, which are copied; sends nothing. invalid when there is no endpoint. */
@@ -173,10 +199,7 @@ struct deltabucket_sync_settings {
 	void (*told)(void *owner, const char *what, const char *name, uint64_t bytes);
 	void *owner;
 };
-#define DELTABUCKET_SYNC_SETTINGS                                \
-	{                                                        \
-		.size = sizeof(struct deltabucket_sync_settings) \
-	}
+#define DELTABUCKET_SYNC_SETTINGS DELTABUCKET_SIZED(deltabucket_sync_settings)
 
 struct deltabucket_synced {
 	size_t size;
@@ -187,10 +210,7 @@ struct deltabucket_synced {
 	uint64_t removed;
 	uint64_t refused;
 };
-#define DELTABUCKET_SYNCED                                \
-	{                                                 \
-		.size = sizeof(struct deltabucket_synced) \
-	}
+#define DELTABUCKET_SYNCED DELTABUCKET_SIZED(deltabucket_synced)
 
 /* Makes a prefix of a bucket like a folder, or a folder like a prefix, as `deltabucket sync` does:
  * only files that differ move, and of those only chunks that the other side lacks. *out, which may
@@ -238,10 +258,7 @@ struct deltabucket_patch_settings {
 	int proves_first;
 	unsigned threads; /* 0: one per core */
 };
-#define DELTABUCKET_PATCH_SETTINGS                                \
-	{                                                         \
-		.size = sizeof(struct deltabucket_patch_settings) \
-	}
+#define DELTABUCKET_PATCH_SETTINGS DELTABUCKET_SIZED(deltabucket_patch_settings)
 /* Applies deltas, in order, to tensors in memory, in place. The tensors must be those of the
  * checkpoint that the first delta was made from, in any order. wrong_base when they are not,
  * digest_mismatch when the result is not what the last delta says. *out_spoiled, which may be NULL:
@@ -263,8 +280,9 @@ enum { DELTABUCKET_DEVICE_BLOCK_BYTES = 112 };
 
 /* The kernels in CUDA C, whole; static text. */
 DELTABUCKET_API const char *deltabucket_device_source(void);
-/* The tensors of a checkpoint. Their `data` are addresses on the device, which are never read or
- * written here; NULL: this tensor is not there, and its blocks are left out of deltas. */
+/* The tensors of a checkpoint, in any order; names and shapes are copied. Their `data` are
+ * addresses on the device, which are never read or written here: multiples of the size of an
+ * element. NULL: this tensor is not there, and its blocks are left out of deltas. */
 DELTABUCKET_API struct deltabucket_device *deltabucket_device_new(
 	const struct deltabucket_tensor *tensors, size_t count, struct deltabucket_error *err);
 DELTABUCKET_API void deltabucket_device_free(struct deltabucket_device *device); /* or NULL */
@@ -294,22 +312,23 @@ struct deltabucket_device_delta_facts {
 	char base_digest[DELTABUCKET_DIGEST_BYTES];
 	char result_digest[DELTABUCKET_DIGEST_BYTES];
 };
-#define DELTABUCKET_DEVICE_DELTA_FACTS                                \
-	{                                                             \
-		.size = sizeof(struct deltabucket_device_delta_facts) \
-	}
+#define DELTABUCKET_DEVICE_DELTA_FACTS DELTABUCKET_SIZED(deltabucket_device_delta_facts)
 
 struct deltabucket_device_delta;
-/* Opens the delta at `path` for these tensors. unsupported when its format is not ulp-class. The
- * device must outlive it. Any thread. */
+/* Opens the delta at `path` for these tensors. unsupported when its format is not ulp-class,
+ * schema_mismatch or invalid when it is for other tensors, invalid when its headers are damaged or
+ * when a tensor that it changes does not lie at such a multiple. What is at `path` must stay as it
+ * is until the delta is closed, and the device must outlive it. */
 DELTABUCKET_API struct deltabucket_device_delta *deltabucket_device_delta_open(
 	const struct deltabucket_device *device, const char *path,
 	struct deltabucket_device_delta_facts *out, struct deltabucket_error *err);
-/* Fills the memory that is to be copied to the device: `upload` and `blocks`, as large as the facts
- * say. */
+/* Fills the memory that is to be copied to the device, on any addresses that 16 divides: `upload`
+ * and `blocks`, as large as the facts say (DELTABUCKET_DEVICE_BLOCK_BYTES for each block).
+ * `threads` 0: one per core. invalid when the delta is damaged. */
 DELTABUCKET_API int deltabucket_device_delta_fill(const struct deltabucket_device_delta *delta,
 	void *upload, void *blocks, unsigned threads, struct deltabucket_error *err);
-DELTABUCKET_API void deltabucket_device_delta_close(struct deltabucket_device_delta *delta);
+DELTABUCKET_API void deltabucket_device_delta_close(
+	struct deltabucket_device_delta *delta); /* or NULL */
 
 /* --- publishing --- */
 
@@ -327,10 +346,8 @@ struct deltabucket_publisher_settings {
 	int take_over;      /* 1: become the writer even if another publisher is */
 	int64_t keep_steps; /* the run's retention; below 0: unchanged */
 };
-#define DELTABUCKET_PUBLISHER_SETTINGS                                                  \
-	{                                                                               \
-		.size = sizeof(struct deltabucket_publisher_settings), .keep_steps = -1 \
-	}
+#define DELTABUCKET_PUBLISHER_SETTINGS \
+	DELTABUCKET_SIZED_BUT(deltabucket_publisher_settings, keep_steps, -1)
 
 struct deltabucket_publication {
 	size_t size;
@@ -360,10 +377,7 @@ struct deltabucket_publication {
 	/* how long to wait for the other ranks; 0: an hour, below 0: not at all */
 	int64_t wait_s;
 };
-#define DELTABUCKET_PUBLICATION                                            \
-	{                                                                  \
-		.size = sizeof(struct deltabucket_publication), .step = -1 \
-	}
+#define DELTABUCKET_PUBLICATION DELTABUCKET_SIZED_BUT(deltabucket_publication, step, -1)
 
 struct deltabucket_published {
 	size_t size;
@@ -377,10 +391,7 @@ struct deltabucket_published {
 	uint64_t elements, changed_elements; /* 0 when no delta was made in this call */
 	int64_t diff_ms, upload_ms;
 };
-#define DELTABUCKET_PUBLISHED                                \
-	{                                                    \
-		.size = sizeof(struct deltabucket_published) \
-	}
+#define DELTABUCKET_PUBLISHED DELTABUCKET_SIZED(deltabucket_published)
 
 struct deltabucket_publisher;
 /* Sends nothing. `client` must outlive the publisher. */
@@ -429,10 +440,7 @@ struct deltabucket_follower_settings {
 	 * tensors are neighbours in byte order of the names; ranks 0: all */
 	unsigned rank, ranks;
 };
-#define DELTABUCKET_FOLLOWER_SETTINGS                                \
-	{                                                            \
-		.size = sizeof(struct deltabucket_follower_settings) \
-	}
+#define DELTABUCKET_FOLLOWER_SETTINGS DELTABUCKET_SIZED(deltabucket_follower_settings)
 
 struct deltabucket_step_facts {
 	size_t size;
@@ -448,6 +456,7 @@ struct deltabucket_step_facts {
 	size_t delta_count;
 	uint64_t fetched_bytes;
 };
+#define DELTABUCKET_STEP_FACTS DELTABUCKET_SIZED(deltabucket_step_facts)
 
 struct deltabucket_follower;
 struct deltabucket_step;
@@ -474,19 +483,22 @@ DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *fol
  * hear it. Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);
 
-/* The texts are borrowed from the step. */
+/* The texts are borrowed from the step. *out stays as it is unless its size is set. */
 DELTABUCKET_API void deltabucket_step_facts(
 	const struct deltabucket_step *step, struct deltabucket_step_facts *out);
 /* The tensor at `index` in byte order of the names; name, shape and data are borrowed from the
- * step. The data is read-only; NULL when a later step has taken its place in memory. */
+ * step. The data is read-only; NULL when a later step has taken its place in memory. All of *out is
+ * zero behind the last tensor. */
 DELTABUCKET_API void deltabucket_step_tensor(
 	const struct deltabucket_step *step, size_t index, struct deltabucket_tensor *out);
-/* The path of delta `index` of the step, in the order in which they apply; borrowed. For
- * deltabucket_patch and deltabucket_step_changes. */
+/* The path of delta `index` of the step, in the order in which they apply; borrowed. NULL behind
+ * the last one. For deltabucket_patch and deltabucket_device_delta_open. The files are there until
+ * deltabucket_follower_next brings another step, or the follower is closed. */
 DELTABUCKET_API const char *deltabucket_step_delta(
 	const struct deltabucket_step *step, size_t index);
-/* The elements of tensor `index` that differ from the step before. Calls `found` once with the
- * positions, in rising order, and the new values, one after the other; `count` may be 0.
+/* The elements of tensor `index` that differ from the step before. Calls `found` once, on the
+ * calling thread, with the positions, in rising order, and the new values, one after the other;
+ * `count` may be 0, and what it returns does not count. Both are valid until it returns.
  * unsupported when the step came whole, and for a follower in memory without keeps_changes. */
 typedef int deltabucket_changes_fn(
 	void *owner, const uint64_t *positions, const void *values, size_t count);

@@ -88,7 +88,9 @@ struct deltabucket_device_delta *deltabucket_device_delta_open(
 {
 	struct error failure = {0};
 	struct device_plan *plan = NULL;
-	if (library_check(path, "path", &failure) == 0)
+	if (library_check(device, "device", &failure) == 0 &&
+		library_check(path, "path", &failure) == 0 &&
+		library_check(out, "out", &failure) == 0)
 		plan = device_plan_open(path, device->layout, &failure);
 	if (plan == NULL || give_facts(plan, out, &failure) != 0) {
 		device_plan_free(plan);
@@ -104,9 +106,14 @@ int deltabucket_device_delta_fill(const struct deltabucket_device_delta *delta, 
 	void *blocks, unsigned threads, struct deltabucket_error *err)
 {
 	struct error failure = {0};
-	return device_plan_fill(delta->plan, upload, blocks, threads, &failure) == 0
-		? 0
-		: library_error_give(&failure, err);
+	int result = library_check(delta, "delta", &failure);
+	if (result == 0 && device_plan_facts(delta->plan).upload_bytes > 0)
+		result = library_check(upload, "upload", &failure);
+	if (result == 0 && device_plan_facts(delta->plan).blocks > 0)
+		result = library_check(blocks, "blocks", &failure);
+	if (result == 0)
+		result = device_plan_fill(delta->plan, upload, blocks, threads, &failure);
+	return result == 0 ? 0 : library_error_give(&failure, err);
 }
 
 void deltabucket_device_delta_close(struct deltabucket_device_delta *delta)

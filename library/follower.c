@@ -35,6 +35,8 @@ static struct deltabucket_follower *follower_new(const struct deltabucket_client
 	const struct deltabucket_follower_settings *settings);
 static int follower_begin(struct deltabucket_follower *follower, struct library_call *call,
 	struct deltabucket_watch *watch);
+static int bring(struct deltabucket_follower *follower, const struct next_order *order,
+	struct deltabucket_step **out, struct error *err);
 static struct deltabucket_step *take_step(struct deltabucket_follower *follower,
 	const struct stepper_round *round, struct error *err);
 static int find_state(const char *name, enum replica_state *out, struct error *err);
@@ -74,19 +76,17 @@ int deltabucket_follower_next(struct deltabucket_follower *follower, int64_t wan
 	const struct next_order order = {.has_wanted = wanted >= 0,
 		.wanted = wanted >= 0 ? (uint64_t)wanted : 0,
 		.wait_ms = wait_ms,
-		.is_seen = follower->is_seen};
-	struct stepper *const stepper = &follower->stepper;
-	struct stepper_round round;
-	struct library_call call;
-	*out = NULL;
-	if (follower_begin(follower, &call, watch) != 0)
-		return library_call_end(&call, -1, err);
-	int result = next_step(stepper, &order, &round, &call.failure);
-	if (result > 0) {
-		*out = take_step(follower, &round, &call.failure);
-		result = *out != NULL ? 1 : -1;
+		.is_seen = follower != NULL && follower->is_seen};
+	struct library_call call = {0};
+	int result = library_check(out, "out", &call.failure);
+	if (result == 0) {
+		*out = NULL;
+		result = library_check(follower, "follower", &call.failure);
 	}
-	stepper_leave(stepper);
+	if (result == 0)
+		result = follower_begin(follower, &call, watch);
+	if (result == 0)
+		result = bring(follower, &order, out, &call.failure);
 	return library_call_end(&call, result, err);
 }
 
@@ -95,7 +95,9 @@ int deltabucket_follower_report(struct deltabucket_follower *follower, const cha
 {
 	struct error failure = {0};
 	enum replica_state found = REPLICA_READY;
-	int result = find_state(state, &found, &failure);
+	int result = library_check(follower, "follower", &failure);
+	if (result == 0)
+		result = find_state(state, &found, &failure);
 	if (result == 0)
 		result = say(follower, found, sentence, &failure);
 	return result == 0 ? 0 : library_error_give(&failure, err);
@@ -206,6 +208,19 @@ static int follower_begin(struct deltabucket_follower *follower, struct library_
 	if (follower->is_seen && !follower->is_reported && stepper->folder.has_current)
 		follow_report_state(&stepper->report, REPLICA_READY);
 	return 0;
+}
+
+static int bring(struct deltabucket_follower *follower, const struct next_order *order,
+	struct deltabucket_step **out, struct error *err)
+{
+	struct stepper_round round;
+	int result = next_step(&follower->stepper, order, &round, err);
+	if (result > 0) {
+		*out = take_step(follower, &round, err);
+		result = *out != NULL ? 1 : -1;
+	}
+	stepper_leave(&follower->stepper);
+	return result;
 }
 
 static struct deltabucket_step *take_step(

@@ -80,13 +80,11 @@ static int take_tensors(struct patch *patch)
 	return 0;
 }
 
-/* Tensors without bytes need no data. */
 static int check_data(struct patch *patch)
 {
 	for (size_t i = 0; i < patch->count; i++)
-		if (patch->tensors[i].bytes > 0 && patch->tensors[i].data == NULL)
-			return error_set(&patch->call.failure, ERROR_INVALID,
-				"the tensor %s has no data", patch->tensors[i].name);
+		if (library_check_data(&patch->tensors[i], &patch->call.failure) != 0)
+			return -1;
 	return 0;
 }
 

@@ -1,6 +1,5 @@
 #include "library/publication.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "client/publish/rank_share.h"
 #include "library/call.h"
 #include "library/sized.h"
+#include "library/tensors.h"
 
 enum {
 	METADATA_MAX_BYTES = 64 * 1024,
@@ -29,6 +29,7 @@ static int read_anchor(const char *text, struct anchor_policy *out, struct error
 static int read_format(const char *name, enum delta_format *out, struct error *err);
 static int read_rank(struct library_publication *publication, struct error *err);
 static int read_metadata(struct library_publication *publication, struct error *err);
+static int check_pair(const char *const *pairs, size_t at, struct error *err);
 static int read_tensors(struct library_publication *publication, struct error *err);
 static int read_tensor(
 	const struct deltabucket_tensor *given, struct memory_tensor *out, struct error *err);
@@ -124,6 +125,8 @@ static int read_words(
 	if (given->label != NULL && strlen(given->label) > STEP_LABEL_MAX_BYTES)
 		return error_set(err, ERROR_INVALID, "the label has %zu bytes; it may have %d",
 			strlen(given->label), STEP_LABEL_MAX_BYTES);
+	if (!span_is_utf8(span_text(given->label)))
+		return error_set(err, ERROR_INVALID, "the label \"%s\" is not UTF-8", given->label);
 	return read_anchor(given->anchor, &order->anchor, err) != 0
 		? -1
 		: read_format(given->format, &order->format, err);
@@ -183,19 +186,34 @@ static int read_metadata(struct library_publication *publication, struct error *
 	json_writer_init(&writer, &publication->metadata);
 	json_writer_object(&writer, NULL);
 	for (size_t i = 0; pairs[i] != NULL; i += 2) {
-		if (pairs[i + 1] == NULL)
-			return error_set(err, ERROR_INVALID,
-				"the metadata ends behind the name \"%.160s\"; each name has a value",
-				pairs[i]);
-		if (strlen(pairs[i]) > METADATA_NAME_MAX_BYTES)
-			return error_set(err, ERROR_INVALID,
-				"a name in the metadata has over %d bytes",
-				METADATA_NAME_MAX_BYTES);
+		if (check_pair(pairs, i, err) != 0)
+			return -1;
 		json_writer_text(&writer, pairs[i], span_text(pairs[i + 1]));
 	}
 	json_writer_end(&writer, '}');
 	publication->order.metadata = buffer_span(&publication->metadata);
 	return buffer_check(&publication->metadata, "the metadata", err);
+}
+
+/* The pair at `at`; those before it are right. */
+static int check_pair(const char *const *pairs, size_t at, struct error *err)
+{
+	const char *const name = pairs[at];
+	const char *const value = pairs[at + 1];
+	if (value == NULL)
+		return error_set(err, ERROR_INVALID,
+			"the metadata ends behind the name \"%.160s\"; each name has a value",
+			name);
+	if (strlen(name) > METADATA_NAME_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a name in the metadata has over %d bytes",
+			METADATA_NAME_MAX_BYTES);
+	if (!span_is_utf8(span_text(name)) || !span_is_utf8(span_text(value)))
+		return error_set(err, ERROR_INVALID, "the metadata \"%.160s\" is not UTF-8", name);
+	for (size_t i = 0; i < at; i += 2)
+		if (strcmp(pairs[i], name) == 0)
+			return error_set(err, ERROR_INVALID,
+				"the metadata has the name \"%.160s\" twice", name);
+	return 0;
 }
 
 static int read_tensors(struct library_publication *publication, struct error *err)
@@ -216,18 +234,9 @@ static int read_tensors(struct library_publication *publication, struct error *e
 static int read_tensor(
 	const struct deltabucket_tensor *given, struct memory_tensor *out, struct error *err)
 {
-	if (library_check(given->name, "the name of a tensor", err) != 0)
+	if (library_check_tensor(given, &out->dtype, err) != 0 ||
+		library_check_data(given, err) != 0)
 		return -1;
-	if (given->dtype == NULL || !dtype_parse(span_text(given->dtype), &out->dtype))
-		return error_set(err, ERROR_INVALID,
-			"the tensor '%.*s' has the dtype \"%.40s\", which safetensors does not know; "
-			"\"BF16\" and \"F32\" are two of those it does",
-			SHOWN_NAME_BYTES, given->name, given->dtype != NULL ? given->dtype : "");
-	if ((given->shape == NULL && given->rank > 0) || given->rank > UINT_MAX ||
-		(given->data == NULL && given->bytes > 0))
-		return error_set(err, ERROR_INVALID,
-			"the tensor '%.*s' lacks its shape or its data", SHOWN_NAME_BYTES,
-			given->name);
 	out->name = span_text(given->name);
 	out->shape = given->shape;
 	out->rank = (unsigned)given->rank;

@@ -87,7 +87,9 @@ int deltabucket_step_changes(const struct deltabucket_step *step, size_t index,
 	deltabucket_changes_fn *found, void *owner, struct deltabucket_error *err)
 {
 	struct error failure = {0};
-	const int result = read_changes(step, index, found, owner, &failure);
+	int result = library_check(step, "step", &failure);
+	if (result == 0)
+		result = read_changes(step, index, found, owner, &failure);
 	return result == 0 ? 0 : library_error_give(&failure, err);
 }
 

@@ -14,7 +14,7 @@ CORES = (os.path.join(HERE, 'core'), os.path.dirname(HERE))
 COMMENT = re.compile(r'/\*.*?\*/', re.S)
 MACRO = re.compile(r'^#define (\w+)(?:[^\\\n]|\\\n)*$', re.M)
 CONDITION = re.compile(r'^#(?:ifndef|ifdef|endif|include|define DELTABUCKET_H\b).*$', re.M)
-# The two ways in which a C++ compiler reads the header, one of each.
+# What C++ compilers read in another way; what is for C alone goes with it.
 CPLUSPLUS = re.compile(r'^#ifdef __cplusplus\n.*?^#endif$', re.M | re.S)
 FUNCTION = re.compile(r'^DELTABUCKET_API [^;]*?\b(deltabucket_\w+)\(', re.M)
 CALLBACKS = '''
@@ -60,10 +60,9 @@ def defaults_of(text):
 
 def declarations_of(header):
     """(declarations for cffi, {struct: macro of its defaults}) of the text of deltabucket.h."""
-    text = COMMENT.sub('', header)
+    text = CPLUSPLUS.sub('', COMMENT.sub('', header))
     defaults = defaults_of(text)
     functions = FUNCTION.findall(text)
-    text = CPLUSPLUS.sub('', text)
     text = CONDITION.sub('', MACRO.sub('', text))
     text = text.replace('DELTABUCKET_API ', '')
     for wrong in ('#', '__attribute__', 'DELTABUCKET_API', 'extern', '\\'):

@@ -52,7 +52,8 @@ struct stepper {
 	char *id;                  /* of this worker in the fleet */
 	struct prefetch *prefetch; /* NULL: not running */
 	bool from_anchor;          /* the next round ignores the step that is held */
-	/* an apply in memory failed halfway: nothing is held, and the weights are not gone yet */
+	/* an apply in memory failed halfway, or the weights could not be mapped: nothing is held,
+	 * and they are not gone yet */
 	bool is_spoiled;
 	bool waiting_told; /* that the step is not published yet */
 	bool lost_told;    /* that the server is away */

@@ -335,13 +335,15 @@ static int make_room(struct stepper *stepper, uint64_t bytes, struct error *err)
 	return stepper_open_folder(stepper, err);
 }
 
-/* Maps the new generation; the others go. */
+/* Maps the new generation; the others go. What cannot be mapped is not held. */
 static int map_current(struct stepper *stepper, struct error *err)
 {
 	char *const path = follow_folder_current(&stepper->folder);
 	memory_model_unmap(stepper->memory);
 	int result = memory_model_map(stepper->memory, path, err);
-	if (result == 0)
+	if (result != 0)
+		spoil(stepper);
+	else
 		result = follow_folder_trim(&stepper->folder, 0, err);
 	free(path);
 	return result;
@@ -443,7 +445,7 @@ static int patch_live(struct move *move, const struct path_message *part, const 
 	return result;
 }
 
-/* The weights are worth nothing: what was held is not, and the next round throws it away. */
+/* The weights cannot be used: nothing is held, and the next round throws them away. */
 static void spoil(struct stepper *stepper)
 {
 	stepper->is_spoiled = true;

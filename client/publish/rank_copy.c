@@ -57,6 +57,17 @@ int rank_copy_complete(struct rank_publisher *self, struct error *err)
 	return result;
 }
 
+int rank_copy_open(const struct rank_publisher *self, const char *folder, struct rank_share *out,
+	struct error *err)
+{
+	struct session *const session = self->session;
+	struct progress *const progress = progress_new("hashing", 0, session->progress);
+	const int result = rank_share_open(
+		out, folder, self->order->threads, progress_watch(progress, session->stop), err);
+	progress_free(progress);
+	return result;
+}
+
 int rank_copy_ours(
 	const struct rank_publisher *self, const char *whole, const char *to, struct error *err)
 {
@@ -111,14 +122,7 @@ static int open_from_memory(struct rank_publisher *self, struct error *err)
 
 static int open_from_folder(struct rank_publisher *self, const char *to, struct error *err)
 {
-	struct session *const session = self->session;
-	if (copy_share(self, to, err) != 0)
-		return -1;
-	struct progress *const progress = progress_new("hashing", 0, session->progress);
-	const int result = rank_share_open(&self->share, to, self->order->threads,
-		progress_watch(progress, session->stop), err);
-	progress_free(progress);
-	return result;
+	return copy_share(self, to, err) != 0 ? -1 : rank_copy_open(self, to, &self->share, err);
 }
 
 static int copy_share(const struct rank_publisher *self, const char *to, struct error *err)

@@ -56,6 +56,8 @@ static bool wants_anchor(const struct rank_publisher *self);
 static int judge_head(struct rank_publisher *self, struct error *err);
 static const struct step_file *find_new_shard(const struct rank_publisher *self);
 static int fetch_baseline(struct rank_publisher *self, struct error *err);
+static int fetch_whole(struct rank_publisher *self, const char *whole, struct error *err);
+static int take_baseline(struct rank_publisher *self, const char *whole, struct error *err);
 static int explain_fetch(struct error *err);
 static int choose_form(struct rank_publisher *self, struct error *err);
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err);
@@ -398,17 +400,25 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 {
 	struct publish_state *const state = &self->state;
 	ASSERT(self->has_head && state->has_pending);
+	char *const whole = publish_state_work_path(state, "new");
+	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s as the baseline",
+		self->head.step, self->run.text);
+	int result = fetch_whole(self, whole, err);
+	if (result == 0)
+		result = take_baseline(self, whole, err);
+	free(whole);
+	return result == 0 ? 0 : explain_fetch(err);
+}
+
+static int fetch_whole(struct rank_publisher *self, const char *whole, struct error *err)
+{
+	struct publish_state *const state = &self->state;
 	const struct remote_run_route route = {.has_want = true, .want = self->head.step};
 	struct path_message path;
 	struct catch_up_result fetched;
-	struct rank_share share = {.file_count = 0};
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	char *const whole = publish_state_work_path(state, "new");
 	char *const work = publish_state_work_path(state, "incoming");
-	char *const step_folder = publish_state_path(state, self->head.step, "");
-	char *const checkpoint = publish_state_path(state, self->head.step, "checkpoint");
-	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s as the baseline",
-		self->head.step, self->run.text);
+	char *const old = publish_state_path(state, self->head.step, "");
 	int result = remote_run_path(self->remote, &self->run, &route, arena, &path, err);
 	const struct catch_up_params params = {
 		.transfer = session_transfer(self->session, self->remote, NULL),
@@ -424,17 +434,29 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
-		result = file_remove_tree(state->files, step_folder, err);
+		result = file_remove_tree(state->files, old, err);
 	if (result == 0)
 		result = catch_up(&params, &fetched, err);
-	if (result == 0)
-		result = file_make_folder(state->files, step_folder, 0700, err);
+	free(old);
+	free(work);
+	arena_free(arena);
+	return result;
+}
+
+/* Makes the fetched step the committed one, with our files alone. */
+static int take_baseline(struct rank_publisher *self, const char *whole, struct error *err)
+{
+	struct publish_state *const state = &self->state;
+	struct rank_share share = {.file_count = 0};
+	char *const step_folder = publish_state_path(state, self->head.step, "");
+	char *const checkpoint = publish_state_path(state, self->head.step, "checkpoint");
+	int result = file_make_folder(state->files, step_folder, 0700, err);
 	if (result == 0)
 		result = rank_copy_ours(self, whole, checkpoint, err);
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
-		result = rank_share_open(&share, checkpoint, self->order->threads, NULL, err);
+		result = rank_copy_open(self, checkpoint, &share, err);
 	if (result == 0) {
 		struct publish_mark mark = share.mark;
 		mark.step = self->head.step;
@@ -443,10 +465,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	rank_share_release(&share);
 	free(checkpoint);
 	free(step_folder);
-	free(work);
-	free(whole);
-	arena_free(arena);
-	return result == 0 ? 0 : explain_fetch(err);
+	return result;
 }
 
 /* Without a baseline there is no delta. All ranks must then send an anchor, and this rank cannot
@@ -475,7 +494,8 @@ static int choose_form(struct rank_publisher *self, struct error *err)
 	return result;
 }
 
-/* Makes the delta and takes its files for sending. A damaged baseline is fetched again, once. */
+/* Makes the delta and takes its files for sending. A damaged baseline is fetched again, once,
+ * unless the word to stop has come. */
 static int choose_delta(struct rank_publisher *self, const char *next, struct error *err)
 {
 	ASSERT(self->has_head && self->sending.count == 0);
@@ -483,7 +503,7 @@ static int choose_delta(struct rank_publisher *self, const char *next, struct er
 	const int64_t started = clock_monotonic_ms();
 	struct error failure = {0};
 	int result = make_delta(self, next, out, &failure);
-	if (result != 0 && is_baseline_damaged(self))
+	if (result != 0 && stop_reason(self->session->stop) == 0 && is_baseline_damaged(self))
 		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
 	else if (result != 0)
 		*err = failure;
@@ -549,7 +569,7 @@ static bool is_baseline_damaged(const struct rank_publisher *self)
 	struct error ignored = {0};
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
 	const bool is_whole = digest128_equal(&state->committed.content, &unknown) ||
-		(rank_share_open(&share, base, self->order->threads, NULL, &ignored) == 0 &&
+		(rank_copy_open(self, base, &share, &ignored) == 0 &&
 			digest128_equal(&share.mark.content, &state->committed.content));
 	rank_share_release(&share);
 	free(base);

@@ -39,6 +39,9 @@ bool rank_publisher_has_files(
 int rank_copy_take(struct rank_publisher *self, uint64_t step, struct error *err);
 /* Sees to it that the pending step has its copy. */
 int rank_copy_complete(struct rank_publisher *self, struct error *err);
+/* Opens a copy and hashes it, unless the word to stop comes. As rank_share_open; so is *out. */
+int rank_copy_open(const struct rank_publisher *self, const char *folder, struct rank_share *out,
+	struct error *err);
 /* Copies the files that this rank publishes now from the whole checkpoint `whole` to `to`. */
 int rank_copy_ours(
 	const struct rank_publisher *self, const char *whole, const char *to, struct error *err);

@@ -60,6 +60,19 @@ class Contract(unittest.TestCase):
     def test_the_header_is_also_one_for_cplusplus(self):
         output('g++', '-std=c++20', '-Wall', '-Wextra', '-Werror', '-pedantic', '-fsyntax-only', '-x', 'c++', HEADER)
 
+    def test_no_struct_ends_in_bytes_that_a_new_member_could_take(self):
+        said = subprocess.run(['gcc', '-std=c11', '-Wpadded', '-fsyntax-only', '-x', 'c', HEADER], capture_output=True, text=True, timeout=300)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn('to align', said.stderr)
+        self.assertNotIn('alignment boundary', said.stderr)
+
+    def test_the_library_is_installed_without_the_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output(os.path.join(SOURCE, 'configure'), '--silent', '--disable-server', cwd=folder)
+            said = output('make', '-n', 'install', f'DESTDIR={folder}/to', cwd=folder)
+        self.assertTrue(re.search(rf'install -c \S+ {folder}/to/usr/local/lib/libdeltabucket\.so', said))
+        self.assertEqual(re.findall(r'(?:server|storage|api)/[\w/]+\.o\b', said)[:1], [])
+
 
 class Installed(unittest.TestCase):
     """Programs that are built as a user builds them, with the address sanitizer, which finds what the library leaves behind."""
@@ -79,9 +92,9 @@ class Installed(unittest.TestCase):
         environment = dict(os.environ, PKG_CONFIG_PATH=self.installed('lib', 'pkgconfig'))
         return output('pkg-config', f'--define-variable=prefix={self.installed()}', *what, 'deltabucket', env=environment).split()
 
-    def build(self, source, name, *more):
+    def build(self, source, name, *more, compiler='gcc', standard='c11'):
         program = os.path.join(self.folder, name)
-        output('gcc', '-std=c11', '-g', '-Wall', '-Wextra', '-Werror', '-pedantic', '-fsanitize=address', *more, source, '-o', program,
+        output(compiler, f'-std={standard}', '-g', '-Wall', '-Wextra', '-Werror', '-pedantic', '-fsanitize=address', *more, source, '-o', program,
                *self.flags('--cflags', '--libs'))
         return program
 
@@ -107,6 +120,14 @@ class Installed(unittest.TestCase):
         self.assertIn('notes has 7 bytes\n', said)
         self.assertTrue(said.endswith('the notes say lr 3e-6\n'), said)
         self.assertIn('step 0', self.daemon.client('runs', 'models').stdout)
+
+    def test_what_a_program_in_cplusplus_must_not_pass_is_refused(self):
+        source = os.path.join(SOURCE, 'tests', 'support', 'library_arguments.cc')
+        for compiler in filter(shutil.which, ('g++', 'clang++', 'clang++-14')):
+            for standard in ('c++11', 'c++17', 'c++20'):
+                with self.subTest(compiler=compiler, standard=standard):
+                    program = self.build(source, 'arguments', compiler=compiler, standard=standard)
+                    self.assertEqual(output(program, env=self.environment()), 'refused\n')
 
     def test_a_walk_leaves_nothing_behind(self):
         sources = sorted(glob.glob(os.path.join(SOURCE, 'tests', 'support', 'library_walk*.c')))

@@ -25,7 +25,7 @@ class WatchSettings(Sized):
 
 class ClientSettings(Sized):
     _fields_ = [('size', ctypes.c_size_t), ('endpoint', ctypes.c_char_p), ('token', ctypes.c_char_p), ('ca', ctypes.c_char_p),
-                ('profile', ctypes.c_char_p), ('retries', ctypes.c_int), ('parallel', ctypes.c_uint), ('threads', ctypes.c_uint)]
+                ('profile', ctypes.c_char_p), ('retries', ctypes.c_int), ('parallel', ctypes.c_uint), ('threads', ctypes.c_uint), ('reserved', ctypes.c_uint)]
 
 
 class Object(ctypes.Structure):

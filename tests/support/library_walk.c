@@ -157,6 +157,7 @@ int main(int argc, char **argv)
 		"ask", &err);
 	walk_sync(&walk);
 	walk_ranks(&walk);
+	walk_device(&walk);
 	walk_silence(&walk);
 	deltabucket_client_free(walk.client);
 	deltabucket_watch_free(watch);

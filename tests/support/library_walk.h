@@ -29,6 +29,8 @@ void walk_run(const struct walk *walk);
 void walk_sync(const struct walk *walk);
 /* Two ranks in this process, and a follower of a part of what they publish. */
 void walk_ranks(const struct walk *walk);
+/* A worker in memory whose weights lie on a device, too, and whose steps many threads read. */
+void walk_device(const struct walk *walk);
 /* Calls that get no answer end when another thread cancels them; calls without a server fail. */
 void walk_silence(const struct walk *walk);
 

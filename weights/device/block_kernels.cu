@@ -746,6 +746,19 @@ static __device__ struct work work_of(
 	return work;
 }
 
+static __device__ void change_tiles(struct tile *tile, struct work *work)
+{
+	for (; work->from < work->bytes; work->from += TILE_BYTES) {
+		const uint32_t left = work->bytes - work->from;
+		work->count = left < TILE_BYTES ? left : TILE_BYTES;
+		tile_load(tile, work);
+		__syncthreads();
+		change_tile(tile, work);
+		hash_tile(tile, work);
+		__syncthreads();
+	}
+}
+
 /* A thread block for each block. `hashes` gets the XXH3-64 of each result, but for a malformed
  * block. */
 KERNEL void device_apply(const struct device_block *blocks, uint8_t *upload, uint32_t *places,
@@ -760,15 +773,7 @@ KERNEL void device_apply(const struct device_block *blocks, uint8_t *upload, uin
 	}
 	tile_start(&tile, work.block);
 	__syncthreads();
-	for (; work.from < work.bytes; work.from += TILE_BYTES) {
-		const uint32_t left = work.bytes - work.from;
-		work.count = left < TILE_BYTES ? left : TILE_BYTES;
-		tile_load(&tile, &work);
-		__syncthreads();
-		change_tile(&tile, &work);
-		hash_tile(&tile, &work);
-		__syncthreads();
-	}
+	change_tiles(&tile, &work);
 	drop_left_changes(&tile, &work);
 	if (threadIdx.x != 0)
 		return;

@@ -43,6 +43,12 @@ static uint64_t aligned(uint64_t bytes)
 	return (bytes + DEVICE_ALIGN - 1) / DEVICE_ALIGN * DEVICE_ALIGN;
 }
 
+/* Zeroes what follows the first `bytes` up to the next multiple. */
+static void pad(uint8_t *upload, uint64_t bytes)
+{
+	memset(upload + bytes, 0, aligned(bytes) - bytes);
+}
+
 int block_unpack_measure(struct span bytes, enum dtype dtype, uint64_t result_bytes,
 	struct block_unpack_size *out_size, struct error *err)
 {
@@ -151,11 +157,13 @@ static int fill_payload(const struct unpacking *unpacking, struct error *err)
 {
 	(void)err;
 	memcpy(unpacking->upload, unpacking->payload.data, unpacking->payload.len);
+	pad(unpacking->upload, unpacking->payload.len);
 	return 0;
 }
 
 static int fill_planes(const struct unpacking *unpacking, struct error *err)
 {
+	pad(unpacking->upload, unpacking->bytes);
 	return plane_code_decode(&unpacking->code.planes, unpacking->payload, unpacking->upload,
 		unpacking->bytes, err);
 }
@@ -168,8 +176,11 @@ static int fill_pairs(const struct unpacking *unpacking, struct error *err)
 	if (word_code_read(&unpacking->code, &changes, unpacking->payload, unpacking->bytes, err) !=
 		0)
 		return -1;
+	uint8_t *const words = unpacking->upload + aligned(positions);
+	const size_t word_bytes = unpacking->code.planes.width * changes.count;
 	memcpy(unpacking->upload, unpacking->code.gaps, positions);
-	memcpy(unpacking->upload + aligned(positions), unpacking->code.words,
-		unpacking->code.planes.width * changes.count);
+	memcpy(words, unpacking->code.words, word_bytes);
+	pad(unpacking->upload, positions);
+	pad(words, word_bytes);
 	return 0;
 }

@@ -25,9 +25,9 @@ struct block_unpack_input {
 	uint64_t result_bytes;
 	uint8_t *upload; /* has the upload_bytes of block_unpack_measure */
 };
-/* Fills the upload and `*out_block`, but for `words`, `payload` and `changes_at`, which the caller
- * knows. Fails with invalid when the payload is malformed; what only the device decodes is not
- * looked at. */
+/* Fills the upload, with zeros behind what is shorter, and `*out_block`, but for `words`, `payload`
+ * and `changes_at`, which the caller knows. Fails with invalid when the payload is malformed; what
+ * only the device decodes is not looked at. */
 int block_unpack(struct block_code_context *context, const struct block_unpack_input *input,
 	struct device_block *out_block, struct error *err);
 

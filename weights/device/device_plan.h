@@ -31,8 +31,9 @@ struct device_plan_facts device_plan_facts(const struct device_plan *plan);
 /* Whether the delta changes this tensor of the schema, be it on the device or not. */
 bool device_plan_changes(const struct device_plan *plan, size_t tensor);
 
-/* Fills `upload` and `blocks`, which have the sizes that the facts say. `threads` 0: one per core.
- * Fails with invalid, and the tensor's name, when a block is malformed. */
+/* Fills all of `upload` and `blocks`, which have the sizes that the facts say; `upload` begins at a
+ * multiple of DEVICE_ALIGN on the device. `threads` 0: one per core. Fails with invalid, and the
+ * tensor's name, when a block is malformed. */
 int device_plan_fill(const struct device_plan *plan, uint8_t *upload, struct device_block *blocks,
 	unsigned threads, struct error *err);
 

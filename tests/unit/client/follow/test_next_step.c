@@ -2,10 +2,13 @@
  * folder and in memory. */
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "client/follow/held_step.h"
 #include "client/follow/next_step.h"
@@ -594,6 +597,61 @@ START_TEST(weights_go_elsewhere_where_the_memory_is_too_small)
 }
 END_TEST
 
+static int sealed_fd; /* of the first swap; 0: there was none */
+
+/* A file system on which a shard of the first generation can be read, and not be mapped for
+ * writing. */
+static int seal_first_shard(const struct file_ops *ops, const char *from, const char *to)
+{
+	const int result = file_system()->rename(file_system(), from, to);
+	const char *const name = strrchr(to, '/');
+	struct buffer bytes;
+	struct error err;
+	char link[64];
+	(void)ops;
+	if (strcmp(name, "/current") != 0 || sealed_fd > 0)
+		return result;
+	char *const shard = folder_files_join(to, "a.safetensors");
+	buffer_init(&bytes, SIZE_MAX);
+	ck_assert_int_eq(file_read_all(shard, &bytes, &err), 0);
+	sealed_fd = memfd_create("shard", MFD_ALLOW_SEALING);
+	ck_assert_int_eq(write(sealed_fd, bytes.data, bytes.len), (ssize_t)bytes.len);
+	ck_assert_int_eq(fcntl(sealed_fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sealed_fd);
+	ck_assert(unlink(shard) == 0 && symlink(link, shard) == 0);
+	buffer_release(&bytes);
+	free(shard);
+	return result;
+}
+
+START_TEST(weights_that_cannot_be_mapped_are_not_held)
+{
+	struct file_ops files = *file_system();
+	struct error err = {0};
+	struct held_step *step;
+	sealed_fd = 0;
+	open_worker(MEMORY);
+	stepper_close(&stepper, true, true);
+	files.rename = seal_first_shard;
+	session.files = &files;
+	ck_assert_int_eq(stepper_open(&stepper, &params, &session, &err), 0);
+	stepper_leave(&stepper);
+	publish(0);
+	if (_i == 0) { /* the call tries once more itself */
+		step = expect_next(&now, 0);
+	} else {
+		stepper.from_anchor = true; /* it has done that */
+		expect_failed(&now, ERROR_DENIED);
+		ck_assert(!stepper.folder.has_current);
+		step = expect_next(&unseen, 0);
+	}
+	expect_weights(step);
+	held_step_free(step);
+	ck_assert_int_gt(sealed_fd, 0);
+	close(sealed_fd);
+}
+END_TEST
+
 Suite *test_next_step_suite(void);
 
 Suite *test_next_step_suite(void)
@@ -625,6 +683,7 @@ Suite *test_next_step_suite(void)
 	tcase_add_test(tests, the_word_to_stop_in_the_middle_of_a_patch_costs_the_held_step);
 	tcase_add_test(tests, a_prefetch_outlives_the_call_and_brings_the_next_step);
 	tcase_add_loop_test(tests, weights_go_elsewhere_where_the_memory_is_too_small, 0, 2);
+	tcase_add_loop_test(tests, weights_that_cannot_be_mapped_are_not_held, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "client/local/folder_files.h"
+#include "client/publish/rank_publisher.h"
+#include "client/work/progress.h"
+#include "client/work/stop.h"
 #include "tests/unit/client/training_fixture.h"
 
 static const char COPY[] = "rank-00000-of-00001/step-000000/checkpoint";
@@ -79,6 +82,55 @@ START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 	else
 		training_put_shard(&training, name, "b", 70);
 	publish_ok(1, "ranks", "\"step\":1");
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+static char told[4096];
+
+static void test_rank_publisher_take(void *owner, const char *sentence)
+{
+	(void)owner;
+	const size_t used = strlen(told);
+	snprintf(told + used, sizeof told - used, "%s\n", sentence);
+}
+
+static void test_rank_publisher_stop(void *owner, const struct progress_facts *facts)
+{
+	if (strcmp(facts->what, "comparing with the step before") == 0)
+		stop_give(owner, STOP_CANCELLED);
+}
+
+/* Without another pass over the copy, and without the question whether it is whole. */
+START_TEST(the_word_to_stop_ends_a_comparison_at_once)
+{
+	char name[256];
+	struct error err = {0};
+	struct publish_outcome outcome;
+	struct stop *const stop = stop_new();
+	const struct progress_sink sink = {.show = test_rank_publisher_stop, .owner = stop};
+	struct session session = {.files = file_system(),
+		.stop = stop,
+		.progress = &sink,
+		.output = {.told = test_rank_publisher_take},
+		.remote_options = {.endpoint = web_endpoint(server->web)}};
+	told[0] = '\0';
+	publish_ok(0, "ranks", "\"step\":0");
+	snprintf(name, sizeof name, "ranks/%s/b.safetensors", COPY);
+	training_put_shard(&training, name, "b", 70);
+	training_write(&training, 1);
+	char *const trained = folder_files_join(training.scratch, "trained");
+	char *const state = folder_files_join(training.scratch, "ranks");
+	const struct publish_order order = {
+		.checkpoint = trained, .state_folder = state, .threads = 1};
+	const struct rank_order rank = {.rank = 0, .ranks = 1};
+	ck_assert_int_eq(rank_publisher_run(&session, "b/r", &order, &rank, &outcome, &err), -1);
+	ck_assert_msg(err.kind == ERROR_BUSY, "%s", err.text);
+	ck_assert_str_eq(told, "");
+	free(state);
+	free(trained);
+	stop_free(stop);
+	training_expect_ok(publish("", "ranks"), "\"step\":1");
 	training_expect_worker(&training, 1);
 }
 END_TEST
@@ -329,6 +381,7 @@ Suite *test_rank_publisher_suite(void)
 	tcase_add_test(tests, the_first_step_is_an_anchor_and_all_others_are_deltas);
 	tcase_add_test(tests, a_rank_that_missed_a_step_goes_on_from_the_head);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
+	tcase_add_test(tests, the_word_to_stop_ends_a_comparison_at_once);
 	tcase_add_test(tests, a_step_is_published_when_every_rank_has_put_its_part);
 	tcase_add_test(tests, the_first_step_is_waited_for_as_well);
 	tcase_add_loop_test(tests, a_step_that_the_others_completed_meanwhile_is_done, 0, 2);

@@ -16,10 +16,12 @@ struct machine_place {
 static _Thread_local struct machine_place threadIdx, blockIdx, blockDim;
 static pthread_barrier_t barrier;
 
+/* Before and after it the same bytes may be words of other sizes. */
 static void machine_meet(void)
 {
 	if (blockDim.x > 1)
 		pthread_barrier_wait(&barrier);
+	__asm__ volatile("" ::: "memory");
 }
 
 static void machine_lower(uint32_t *at, uint32_t value)

@@ -157,11 +157,32 @@ START_TEST(test_steps_and_back)
 }
 END_TEST
 
+/* No byte is left as it was: what the device gets depends on the delta alone. */
+START_TEST(test_the_upload_is_filled)
+{
+	struct error err = {0};
+	pair_fixture_diff(&pair, 0, 1, DELTA_ULP_CLASS, "one");
+	struct device_plan *const plan = open_plan("one", &err);
+	struct device_work first = filled(plan);
+	struct device_work second = work_new(plan);
+	const size_t upload_bytes = device_plan_facts(plan).upload_bytes;
+	memset(second.upload, 0xff, upload_bytes);
+	memset(second.blocks, 0xff, second.count * sizeof(*second.blocks));
+	ck_assert_int_eq(device_plan_fill(plan, second.upload, second.blocks, 1, &err), 0);
+	ck_assert_mem_eq(second.upload, first.upload, upload_bytes);
+	ck_assert_mem_eq(second.blocks, first.blocks, second.count * sizeof(*second.blocks));
+	work_free(&first);
+	work_free(&second);
+	device_plan_free(plan);
+}
+END_TEST
+
 /* A table of hashes follows the deltas, and proves all tensors at any time. */
 static bool holds(const uint64_t *hashes)
 {
 	const size_t blocks = device_layout_blocks(layout);
 	struct device_work work = {.count = (uint32_t)blocks};
+	work.upload = memory_new(1); /* nothing reads there */
 	work.blocks = memory_new_array(blocks, sizeof(*work.blocks));
 	work.failures = memory_new_array(blocks, sizeof(*work.failures));
 	work.hashes = memory_new_array(blocks, sizeof(*work.hashes));
@@ -296,6 +317,7 @@ Suite *test_device_plan_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_steps_and_back);
+	tcase_add_test(tests, test_the_upload_is_filled);
 	tcase_add_test(tests, test_hashes);
 	tcase_add_test(tests, test_what_does_not_change);
 	tcase_add_test(tests, test_refused);
