@@ -1,3 +1,3 @@
-"""Trainers that are large to install: `make check-engines` brings them and runs these tests, ./check
-does not. setup/clients has an environment for each.
+"""Trainers and engines that are large to install: `make check-engines` brings them and runs these
+tests, ./check does not. setup/clients has an environment for each.
 """
