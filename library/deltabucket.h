@@ -311,6 +311,7 @@ struct deltabucket_device_delta_facts {
 	 * only to the tensors of base_digest. */
 	char base_digest[DELTABUCKET_DIGEST_BYTES];
 	char result_digest[DELTABUCKET_DIGEST_BYTES];
+	unsigned reserved; /* 0 */
 };
 #define DELTABUCKET_DEVICE_DELTA_FACTS DELTABUCKET_SIZED(deltabucket_device_delta_facts)
 
