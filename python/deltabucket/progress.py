@@ -13,6 +13,30 @@ from typing import Any
 Progress = bool | None | Callable[[str, int, int], object]
 
 
+class _Screen:
+    """stderr for tqdm, which would leave its lock locked, and other threads waiting for it, when a
+    write fails: then nothing is shown."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except (OSError, ValueError):
+            pass
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class _Bars:
     """A tqdm bar for each kind of work, one after the other."""
 
@@ -26,7 +50,7 @@ class _Bars:
             self.close()
             self._what = what
             self._bar = self._tqdm(total=total or None, desc=what, unit='B', unit_scale=True,
-                                   leave=False)
+                                   leave=False, file=_Screen(sys.stderr))
         self._bar.total = total or None
         self._bar.update(done - self._bar.n)
 

@@ -464,6 +464,29 @@ bucket.get('large', sys.argv[1], progress=True)
         self.assertEqual((done.returncode, done.stdout), (0, ''))
         self.assertIn('B/s', done.stderr)
 
+    def test_a_bar_that_nobody_can_see_stops_nothing(self):
+        """Its pipe is closed, as with `2>&1 | head`."""
+        self.slow()
+        process = start_script('''
+import os, sys, threading, deltabucket
+sys.stdin.readline()
+bucket = deltabucket.Bucket('callbacks')
+bucket.get('large', sys.argv[1], progress=True)
+thread = threading.Thread(target=bucket.get, args=('large', sys.argv[1] + '.2'),
+                          kwargs={'progress': True})
+thread.start()
+thread.join()
+os.write(1, b'done\\n')
+os._exit(0)
+''', self.path + '.unseen', daemon=self.daemon)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stderr.close()
+        process.stdin.write('go\n')
+        process.stdin.close()
+        with process.stdout:
+            self.assertEqual(process.stdout.read(), 'done\n')
+
 
 if __name__ == '__main__':
     unittest.main()
