@@ -11,6 +11,8 @@ PYTHON = os.path.join(INSTALLED, 'package', 'bin', 'python')
 FOLDER = os.path.join(BUILD, 'python')
 PACKAGE = os.path.join(FOLDER, 'lib')
 BUILD_SECONDS = 300
+# What a shell starts in the background has SIGINT ignored, and so have its children.
+HEED_CTRL_C = 'import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n'
 HANG_SECONDS = 900  # of a program, also under a sanitizer on a busy machine
 
 
@@ -60,8 +62,9 @@ def start_script(script, *arguments, environment='package', daemon=None, beside=
     paths += filter(None, [os.environ.get('PYTHONPATH')])
     variables.update(PYTHONPATH=os.pathsep.join(paths), PYTHONFAULTHANDLER='1',
                      **variables_of(daemon))
-    return subprocess.Popen([python, '-c', script, *map(str, arguments)], env=variables, text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([python, '-c', HEED_CTRL_C + script, *map(str, arguments)],
+                            env=variables, text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 # Forks, so that what takes seconds to import is imported once. A rank that fails ends the others.
