@@ -112,7 +112,7 @@ static int check_tensors(const struct rank_memory *memory, struct error *err)
 	return checkpoint != NULL ? 0 : -1;
 }
 
-/* Of a single rank, which has all tensors. They have been checked. */
+/* For a single rank, which has all tensors. They have been checked. */
 static int make_index(struct rank_memory *memory, struct error *err)
 {
 	struct json_writer writer;

@@ -40,7 +40,7 @@ class DeviceMemory(Protocol):
     """Memory of a device."""
     @property
     def address(self) -> int:
-        """Of its first byte, on the device; a multiple of 16."""
+        """The address of its first byte, on the device; a multiple of 16."""
 
 
 class Machine(Protocol):

@@ -291,8 +291,8 @@ def _torch_copy(value: Any) -> Any:
 
 def _torch_memory(name: str, value: Any, copy: Callable[[Any], Any] | None,
                   on_device: bool = False) -> Memory:
-    """Of what `copy` makes of the tensor; None: of the tensor itself, which must be contiguous, and
-    in CPU memory unless `on_device`."""
+    """The memory of what `copy` makes of the tensor; None: of the tensor itself, which must be
+    contiguous, and in CPU memory unless `on_device`."""
     # a parameter of DeepSpeed's ZeRO-3 has no elements while it is partitioned
     if hasattr(value, 'full_tensor') or getattr(value, 'ds_shape', value.shape) != value.shape:
         raise TypeError(f'{name} is sharded (a DTensor, or a parameter of ZeRO-3): gather it on all '

@@ -52,19 +52,18 @@ static void pad(uint8_t *upload, uint64_t bytes)
 int block_unpack_measure(struct span bytes, enum dtype dtype, uint64_t result_bytes,
 	struct block_unpack_size *out_size, struct error *err)
 {
-	struct block_code_facts facts;
 	struct block_header header;
 	struct span rest = bytes;
-	ASSERT(result_bytes > 0);
-	if (block_code_parse(bytes, dtype, result_bytes, &facts, err) != 0 ||
-		block_header_read(&rest, dtype, result_bytes, &header, err) != 0)
+	ASSERT(result_bytes > 0 && result_bytes <= block_code_bytes(dtype));
+	ASSERT(result_bytes % block_word_bytes(dtype) == 0);
+	if (block_header_read(&rest, dtype, result_bytes, &header, err) != 0)
 		return -1;
-	if (facts.payload_bytes > rest.len)
+	if (header.payload_bytes > rest.len)
 		return error_set(err, ERROR_INVALID,
-			"a block has a payload of %zu bytes; its header says %llu", rest.len,
-			(unsigned long long)facts.payload_bytes);
+			"a block has a payload of %zu bytes; its header says %u", rest.len,
+			header.payload_bytes);
 	*out_size = (struct block_unpack_size){
-		.block_bytes = facts.header_bytes + facts.payload_bytes,
+		.block_bytes = bytes.len - rest.len + header.payload_bytes,
 		.upload_bytes = aligned(
 			ways[header.mode].size(&header, result_bytes, block_word_bytes(dtype))),
 		.list_changes = header.mode == BLOCK_MODE_ULP

@@ -15,8 +15,8 @@ struct block_unpack_size {
 	bool is_decoded;       /* by the host, not by the device */
 };
 
-/* `bytes` begins with a block whose result has `result_bytes`, at least 1. Fails with invalid as
- * block_code_parse does. */
+/* `bytes` begins with a block whose result has `result_bytes`: whole words, at least one and at
+ * most a block. Fails with invalid when the header is malformed or the payload is cut off. */
 int block_unpack_measure(struct span bytes, enum dtype dtype, uint64_t result_bytes,
 	struct block_unpack_size *out_size, struct error *err);
 struct block_unpack_input {

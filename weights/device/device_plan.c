@@ -75,11 +75,6 @@ struct device_plan_facts device_plan_facts(const struct device_plan *plan)
 	return plan->facts;
 }
 
-bool device_plan_changes(const struct device_plan *plan, size_t tensor)
-{
-	return plan->entries[tensor] != NULL;
-}
-
 int device_plan_fill(const struct device_plan *plan, uint8_t *upload, struct device_block *blocks,
 	unsigned threads, struct error *err)
 {

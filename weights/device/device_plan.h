@@ -28,8 +28,6 @@ void device_plan_free(struct device_plan *plan); /* NULL is fine */
 
 const struct delta_metadata *device_plan_metadata(const struct device_plan *plan);
 struct device_plan_facts device_plan_facts(const struct device_plan *plan);
-/* Whether the delta changes this tensor of the schema, be it on the device or not. */
-bool device_plan_changes(const struct device_plan *plan, size_t tensor);
 
 /* Fills all of `upload` and `blocks`, which have the sizes that the facts say; `upload` begins at a
  * multiple of DEVICE_ALIGN on the device. `threads` 0: one per core. Fails with invalid, and the

@@ -40,8 +40,8 @@ GENERATION = re.compile(r'.*/generations/(\d+)')
 
 @dataclass
 class Staging(WeightTransferInitInfo):  # type: ignore[misc]
-    """Of /init_weight_transfer_engine. step: its number. path: its folder. state: the folder for
-    what workers tell."""
+    """What /init_weight_transfer_engine gets. step: its number. path: its folder. state: the folder
+    for what workers tell."""
     step: int
     path: str
     state: str
@@ -49,7 +49,7 @@ class Staging(WeightTransferInitInfo):  # type: ignore[misc]
 
 @dataclass
 class Wanted(WeightTransferUpdateInfo):  # type: ignore[misc]
-    """Of /update_weights. step: the number of one that was laid out, or of the one before."""
+    """What /update_weights gets. step: the number of one that was laid out, or of the one before."""
     step: int
 
 

@@ -178,3 +178,12 @@ void fixture_write_tensors(
 	buffer_release(&bytes);
 	free(table);
 }
+
+uint64_t fixture_random64(uint64_t *state)
+{
+	*state += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = *state;
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}

@@ -38,5 +38,7 @@ void fixture_write_tensors(
 	const char *path, const struct fixture_tensor *tensors, size_t count, bool format_pt);
 /* A repeatable 16-bit random number. */
 uint16_t fixture_random(uint64_t *state);
+/* The same with 64 bits, all of them good. */
+uint64_t fixture_random64(uint64_t *state);
 
 #endif

@@ -40,7 +40,7 @@ static uint64_t machine_high(uint64_t a, uint64_t b)
 }
 
 #define KERNEL static
-#define ALIAS __attribute__((may_alias))
+#define ALIAS  __attribute__((may_alias))
 #define __device__
 #define __shared__    static
 #define __syncthreads machine_meet

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "tests/unit/weights/device/device_machine.h"
+#include "tests/unit/weights/weights_fixture.h"
 #include "weights/codec/block_header.h"
 #include "weights/device/block_unpack.h"
 
@@ -33,11 +34,7 @@ static void tear_down(void)
 
 static uint64_t next_random(void)
 {
-	random_state += UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t z = random_state;
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return fixture_random64(&random_state);
 }
 
 /* Base and result of one block, each in memory of exactly its size. */

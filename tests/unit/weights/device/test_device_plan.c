@@ -215,19 +215,6 @@ START_TEST(test_hashes)
 }
 END_TEST
 
-START_TEST(test_what_does_not_change)
-{
-	struct error err = {0};
-	pair_fixture_diff(&pair, 0, 1, DELTA_ULP_CLASS, "one");
-	struct device_plan *const plan = open_plan("one", &err);
-	const ptrdiff_t same = schema_find(memory.schema, span_text("same"));
-	const ptrdiff_t large = schema_find(memory.schema, span_text("large"));
-	ck_assert(!device_plan_changes(plan, (size_t)same));
-	ck_assert(device_plan_changes(plan, (size_t)large));
-	device_plan_free(plan);
-}
-END_TEST
-
 START_TEST(test_refused)
 {
 	pair_fixture_diff(&pair, 0, 1, DELTA_SLIME_XOR, "xor");
@@ -292,7 +279,6 @@ START_TEST(test_a_tensor_that_is_elsewhere)
 	device_layout_free(layout);
 	layout = device_layout_new(memory.schema, others);
 	struct device_plan *const plan = open_plan("one", &err);
-	ck_assert(device_plan_changes(plan, large));
 	struct device_work work = filled(plan);
 	device_machine_change(&work, 1);
 	ck_assert_uint_eq(failed_blocks(&work), 0);
@@ -319,7 +305,6 @@ Suite *test_device_plan_suite(void)
 	tcase_add_test(tests, test_steps_and_back);
 	tcase_add_test(tests, test_the_upload_is_filled);
 	tcase_add_test(tests, test_hashes);
-	tcase_add_test(tests, test_what_does_not_change);
 	tcase_add_test(tests, test_refused);
 	tcase_add_test(tests, test_damage);
 	tcase_add_test(tests, test_odd_addresses);
