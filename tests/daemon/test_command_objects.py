@@ -143,6 +143,7 @@ class ObjectCommands(unittest.TestCase):
         """Below `models/policy/anchors` lie keys of the server's own; gives them, and the key of what was published."""
         self.daemon.client('publish', '--run', 'models/policy', '--create-bucket', CHECKPOINT)
         self.daemon.client('runs', 'settings', 'models/policy', 'view_trl=true')
+        self.daemon.await_views('models')
         for key in ('a', 'steps/zz'):
             self.daemon.client('put', self.file, f'models/policy-more/{key}')
         keys = self.keys('models')

@@ -148,8 +148,10 @@ class Objects(unittest.TestCase):
         (checkpoint,) = expand_small(self.daemon.scratch, 0)
         self.daemon.client('publish', '--run', 'views/policy', '--create-bucket', checkpoint)
         self.daemon.client('runs', 'settings', 'views/policy', 'view_trl=true')
+        self.daemon.await_views('views')
         keys = [key for key, *_ in self.client.found('list', 'views', '', None)]
         own = [key for key in keys if key.startswith('policy/anchors/')]
+        self.assertTrue(own, keys)
         os.makedirs(self.path('views'))
         with open(self.path('views/new'), 'wb') as file:
             file.write(b'new')

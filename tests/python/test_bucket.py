@@ -155,7 +155,9 @@ class Objects(BucketCase):
         self.addCleanup(run.close)
         run.publish({'a': numpy.zeros(64, 'f4')})
         self.daemon.client('runs', 'settings', run.name, 'view_trl=true')
+        self.daemon.await_views(bucket.name)
         own = [one.key for one in bucket.list('policy/anchors/')]
+        self.assertTrue(own)
         bucket.put('old', b'old')
         new = os.path.join(self.folder, 'new')
         write(os.path.join(new, 'new'), b'new')

@@ -246,6 +246,14 @@ class Daemon:
         """Runs `deltabucketd ARGUMENTS`."""
         return subprocess.run([SERVER, *arguments], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
 
+    def await_views(self, bucket):
+        """Until the bucket lists every view of its runs: the server makes them behind the call that wants them."""
+        end = time.monotonic() + REPLY_SECONDS
+        while (pending := self.request('GET', f'/{bucket}?list-type=2').headers['x-deltabucket-pending']) is not None:
+            if time.monotonic() > end:
+                raise AssertionError(f'{pending} is pending after {REPLY_SECONDS} s:\n{self.log()[-3000:]}')
+            time.sleep(0.02)
+
     def edit_catalog(self, *scripts):
         """Runs SQL on the catalog, with the server stopped meanwhile."""
         self.stop()
