@@ -92,6 +92,9 @@ struct deltabucket_watch_settings {
 	/* a sentence that a person should read, like "fetching step 7 as the baseline" */
 	void (*note)(void *owner, const char *sentence);
 	void *owner;
+	/* a sentence about what a person may have to mend, like "there is no run m/polcy yet; follow
+	 * waits for it"; NULL: `note` gets it */
+	void (*warn)(void *owner, const char *sentence);
 };
 #define DELTABUCKET_WATCH_SETTINGS DELTABUCKET_SIZED(deltabucket_watch_settings)
 

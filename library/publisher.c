@@ -21,7 +21,7 @@ struct deltabucket_publisher {
 	struct file_ops volatile_files;                 /* for that folder: nothing is synced */
 	bool has_published;
 	bool is_alone, is_rank; /* what it was asked for; the two keep different states */
-	uint64_t epoch;         /* that deltabucket_publisher_epoch gave last; 0: none */
+	uint64_t epoch;         /* as a rank; 0: none */
 };
 
 static int check_settings(const struct deltabucket_publisher_settings *settings, struct error *err);
@@ -32,6 +32,7 @@ static int publish(struct deltabucket_publisher *publisher, struct library_call 
 static int make_folder(struct deltabucket_publisher *publisher, struct library_call *call,
 	const struct library_publication *publication);
 static void complete_order(struct deltabucket_publisher *publisher, struct publish_order *order);
+static void complete_rank(const struct deltabucket_publisher *publisher, struct rank_order *rank);
 static int give(struct deltabucket_published *out, const struct publish_outcome *outcome,
 	struct error *err);
 
@@ -153,11 +154,14 @@ static int publish(struct deltabucket_publisher *publisher, struct library_call 
 		call->session.files = &publisher->volatile_files;
 	}
 	complete_order(publisher, order);
+	complete_rank(publisher, &publication->rank);
 	const int result = publication->rank.ranks == 0
 		? publisher_run(&call->session, publisher->settings.run, order, out, &call->failure)
 		: rank_publisher_run(&call->session, publisher->settings.run, order,
 			  &publication->rank, out, &call->failure);
 	publisher->has_published = publisher->has_published || result == 0;
+	if (out->epoch != 0)
+		publisher->epoch = out->epoch;
 	return result;
 }
 
@@ -188,6 +192,16 @@ static void complete_order(struct deltabucket_publisher *publisher, struct publi
 	order->has_keep_steps = settings->keep_steps >= 0;
 	order->keep_steps = order->has_keep_steps ? (uint64_t)settings->keep_steps : 0;
 	order->threads = publisher->client->threads;
+}
+
+/* One rank of one without a state folder needs to be told no epoch, and holds the one that
+ * deltabucket_publisher_epoch may have given it. */
+static void complete_rank(const struct deltabucket_publisher *publisher, struct rank_order *rank)
+{
+	if (rank->ranks != 1 || rank->has_epoch || publisher->settings.state != NULL)
+		return;
+	rank->has_epoch = publisher->epoch != 0;
+	rank->epoch = publisher->epoch;
 }
 
 static int give(

@@ -8,7 +8,7 @@
 enum { PROGRESS_PAUSE_MS = 250 };
 
 static void watch_show(void *owner, const struct progress_facts *facts);
-static void watch_tell(void *owner, const char *sentence);
+static void watch_tell(void *owner, const char *sentence, bool is_warning);
 
 struct deltabucket_watch *deltabucket_watch_new(const struct deltabucket_watch_settings *settings)
 {
@@ -57,9 +57,13 @@ static void watch_show(void *owner, const struct progress_facts *facts)
 	watch->settings.progress(watch->settings.owner, facts->what, facts->done, facts->total);
 }
 
-static void watch_tell(void *owner, const char *sentence)
+static void watch_tell(void *owner, const char *sentence, bool is_warning)
 {
 	const struct deltabucket_watch *const watch = owner;
-	if (watch != NULL && watch->settings.note != NULL)
+	if (watch == NULL)
+		return;
+	if (is_warning && watch->settings.warn != NULL)
+		watch->settings.warn(watch->settings.owner, sentence);
+	else if (watch->settings.note != NULL)
 		watch->settings.note(watch->settings.owner, sentence);
 }

@@ -21,6 +21,7 @@ CALLBACKS = '''
 extern "Python" {
     void deltabucket_python_progress(void *, const char *, uint64_t, uint64_t);
     void deltabucket_python_note(void *, const char *);
+    void deltabucket_python_warn(void *, const char *);
     int deltabucket_python_object(void *, const struct deltabucket_object *);
     int deltabucket_python_changes(void *, const uint64_t *, const void *, size_t);
     void deltabucket_python_told(void *, const char *, const char *, uint64_t);

@@ -136,7 +136,7 @@ static int open_run(struct publisher *publisher, struct run_message *out, struct
 		0)
 		return error_wrap(
 			err, "there is no bucket %s, and making it failed", publisher->run.bucket);
-	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
+	output_say(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
 	return remote_run_open(
 		publisher->remote, &publisher->run, keep, publisher->arena, out, err);
 }
@@ -300,7 +300,7 @@ static int fetch_baseline(
 	kept_mapping_release(publisher->order->mapping); /* the base goes */
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
-	output_note(&publisher->session->output,
+	output_say(&publisher->session->output,
 		"fetching step %" PRIu64 " of run %s as the baseline", head->step,
 		publisher->run.text);
 	struct catch_up_result fetched;

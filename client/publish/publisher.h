@@ -54,6 +54,7 @@ struct publish_outcome {
 	struct delta_stats stats; /* of the delta; zero when an earlier call made it */
 	int64_t diff_ms;
 	int64_t upload_ms;
+	uint64_t epoch; /* of a rank, when the call ended, also in a failure; 0: none */
 };
 
 /* State that the parts share; made by publisher_run and publisher_check. One thread. */

@@ -106,6 +106,7 @@ int rank_publisher_run(struct session *session, const char *run, const struct pu
 		result = find_head(&self, err);
 	if (result == 0)
 		result = publish(&self, err);
+	self.outcome.epoch = self.state.has_epoch ? self.state.epoch : 0;
 	*out_outcome = self.outcome;
 	release_form(&self);
 	rank_share_release(&self.share);
@@ -401,7 +402,7 @@ static int fetch_baseline(struct rank_publisher *self, struct error *err)
 	struct publish_state *const state = &self->state;
 	ASSERT(self->has_head && state->has_pending);
 	char *const whole = publish_state_work_path(state, "new");
-	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s as the baseline",
+	output_say(&self->session->output, "fetching step %" PRIu64 " of run %s as the baseline",
 		self->head.step, self->run.text);
 	int result = fetch_whole(self, whole, err);
 	if (result == 0)

@@ -9,8 +9,8 @@ static void put_sentence(struct output *output, const char *format, va_list argu
 	__attribute__((format(printf, 2, 0)));
 static void put_aside(const struct output *output, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
-static void tell(const struct output *output, const char *format, va_list arguments)
-	__attribute__((format(printf, 2, 0)));
+static void tell(const struct output *output, bool is_warning, const char *format,
+	va_list arguments) __attribute__((format(printf, 3, 0)));
 static void put_line(struct output *output, struct span text);
 
 void output_line_begin(struct output_line *line, struct output *output, const char *event)
@@ -111,7 +111,7 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 static void put_sentence(struct output *output, const char *format, va_list arguments)
 {
 	if (output->told != NULL) {
-		tell(output, format, arguments);
+		tell(output, false, format, arguments);
 		return;
 	}
 	vprintf(format, arguments);
@@ -123,7 +123,7 @@ static void put_sentence(struct output *output, const char *format, va_list argu
 static void put_aside(const struct output *output, const char *format, va_list arguments)
 {
 	if (output->told != NULL) {
-		tell(output, format, arguments);
+		tell(output, true, format, arguments);
 		return;
 	}
 	flockfile(stderr);
@@ -133,11 +133,12 @@ static void put_aside(const struct output *output, const char *format, va_list a
 	funlockfile(stderr);
 }
 
-static void tell(const struct output *output, const char *format, va_list arguments)
+static void tell(
+	const struct output *output, bool is_warning, const char *format, va_list arguments)
 {
 	char sentence[TOLD_MAX_BYTES];
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
-	output->told(output->owner, sentence);
+	output->told(output->owner, sentence, is_warning);
 }
 
 static void put_line(struct output *output, struct span text)

@@ -18,8 +18,9 @@ struct output {
 	bool json;
 	bool quiet;  /* --quiet; it suppresses no JSON */
 	bool failed; /* stdout cannot be written, like a closed pipe: long listings stop */
-	/* Gets each sentence instead of the streams; NULL: the streams do. */
-	void (*told)(void *owner, const char *sentence);
+	/* Gets each sentence instead of the streams; NULL: the streams do. `is_warning`: it would
+	 * have gone to stderr. */
+	void (*told)(void *owner, const char *sentence, bool is_warning);
 	void *owner;
 };
 

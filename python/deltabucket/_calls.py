@@ -106,6 +106,7 @@ class Watch:
         lib.deltabucket_python_watch_settings(settings)
         settings.owner = self._owner
         settings.note = lib.deltabucket_python_note
+        settings.warn = lib.deltabucket_python_warn
         if progress is not None:
             settings.progress = lib.deltabucket_python_progress
         self._pointer = lib.deltabucket_watch_new(settings)
@@ -293,6 +294,11 @@ def deltabucket_python_progress(owner: Any, what: Any, done: int, total: int) ->
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def deltabucket_python_note(owner: Any, sentence: Any) -> None:
     notes.info('%s', text_of(sentence))
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def deltabucket_python_warn(owner: Any, sentence: Any) -> None:
+    notes.warning('%s', text_of(sentence))
 
 
 class _Collected:

@@ -312,13 +312,19 @@ class Objects(unittest.TestCase):
             self.assertEqual(notes, [])
 
     def test_a_server_that_is_slow_is_told(self):
+        self.tells_of_silence('warn')
+
+    def test_a_caller_without_warnings_gets_them_as_notes(self):
+        self.tells_of_silence('note')
+
+    def tells_of_silence(self, member):
         with socket.create_server(('127.0.0.1', 0)) as deaf, \
                 library.Client(self.library, endpoint=f'http://127.0.0.1:{deaf.getsockname()[1]}') as client:
             def tell(owner, sentence):
                 notes.append(sentence)
                 self.library.names.deltabucket_watch_cancel(watch)  # also from within a callback
             notes = []
-            settings = library.WatchSettings(note=library.NOTE(tell))
+            settings = library.WatchSettings(**{member: library.NOTE(tell)})
             watch = self.library.watch(settings)
             self.refused('busy', 'remove', 'things', 'key', client=client, watch=watch)
             self.library.names.deltabucket_watch_free(watch)

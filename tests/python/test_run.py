@@ -182,6 +182,23 @@ class Publishing(RunCase):
         other.join()
         self.assertEqual(made, ['publisher'])
 
+    def test_epochs_and_steps_of_one_publisher_in_turn(self):
+        """A publisher takes what it has done itself for nobody else's, whether it opened the run for an epoch or for a step."""
+        run = self.run_of()
+        epochs = []
+        for number in range(3):
+            self.assertEqual(run.publish_rank(weights(2 * number), rank=0, ranks=1).step, 2 * number)
+            epochs.append(run.new_epoch())
+            self.assertEqual(run.publish_rank(weights(2 * number + 1), rank=0, ranks=1).step, 2 * number + 1)
+        self.assertEqual(epochs, sorted(set(epochs)))
+
+    def test_a_run_that_is_not_there_yet_is_told(self):
+        """So a name that was mistyped is seen, in a program that has set up no logging too: WARNING is shown then."""
+        with deltabucket.Run('nowhere/polcy', **settings_of(self.daemon)) as run, run.follow() as steps:
+            with self.assertLogs('deltabucket', 'WARNING') as logs:
+                self.assertIsNone(steps.next(2))
+        self.assertIn('nowhere', logs.output[0])
+
     def test_refusals(self):
         run = self.run_of()
         run.publish(weights(0))

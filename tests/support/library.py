@@ -20,7 +20,7 @@ class Sized(ctypes.Structure):
 
 
 class WatchSettings(Sized):
-    _fields_ = [('size', ctypes.c_size_t), ('progress', PROGRESS), ('note', NOTE), ('owner', ctypes.c_void_p)]
+    _fields_ = [('size', ctypes.c_size_t), ('progress', PROGRESS), ('note', NOTE), ('owner', ctypes.c_void_p), ('warn', NOTE)]
 
 
 class ClientSettings(Sized):

@@ -27,9 +27,10 @@ static char *into;
 static const char *parents[3];
 static char told[4096];
 
-static void take_sentence(void *owner, const char *sentence)
+static void take_sentence(void *owner, const char *sentence, bool is_warning)
 {
 	(void)owner;
+	(void)is_warning;
 	const size_t used = strlen(told);
 	snprintf(told + used, sizeof told - used, "%s\n", sentence);
 }

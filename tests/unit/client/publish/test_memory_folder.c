@@ -17,9 +17,10 @@ static char *memory;
 static char *disk;
 static char said[1024];
 
-static void memory_folder_hear(void *owner, const char *sentence)
+static void memory_folder_hear(void *owner, const char *sentence, bool is_warning)
 {
 	(void)owner;
+	(void)is_warning;
 	snprintf(said, sizeof said, "%s", sentence);
 }
 

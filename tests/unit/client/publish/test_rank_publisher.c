@@ -88,9 +88,10 @@ END_TEST
 
 static char told[4096];
 
-static void test_rank_publisher_take(void *owner, const char *sentence)
+static void test_rank_publisher_take(void *owner, const char *sentence, bool is_warning)
 {
 	(void)owner;
+	(void)is_warning;
 	const size_t used = strlen(told);
 	snprintf(told + used, sizeof told - used, "%s\n", sentence);
 }

@@ -26,12 +26,13 @@ START_TEST(sizes_read_well)
 }
 END_TEST
 
-static void keep(void *owner, const char *sentence)
+static void keep(void *owner, const char *sentence, bool is_warning)
 {
-	strcat(strcat((char *)owner, sentence), "|");
+	strcat(strcat((char *)owner, sentence), is_warning ? "!" : "|");
 }
 
-/* The library's caller gets the sentences, and --quiet's rule holds there too. */
+/* The library's caller gets the sentences, those for stderr as warnings, and --quiet's rule holds
+ * there too. */
 START_TEST(sentences_go_to_the_one_that_listens)
 {
 	char said[200] = "";
@@ -40,7 +41,7 @@ START_TEST(sentences_go_to_the_one_that_listens)
 	output_say(&output, "say");
 	output_note(&output, "note %s", "two");
 	output_failure(&output, "failure");
-	ck_assert_str_eq(said, _i == 1 ? "result 1|failure|" : "result 1|say|note two|failure|");
+	ck_assert_str_eq(said, _i == 1 ? "result 1|failure!" : "result 1|say|note two!failure!");
 }
 END_TEST
 
