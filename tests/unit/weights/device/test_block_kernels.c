@@ -13,10 +13,13 @@
 
 unit_suite_fn test_block_kernels_suite;
 
+/* Those that have classes first. */
 static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8_E4M3, DTYPE_F8_E5M2,
-	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_F4, DTYPE_BOOL,
-	DTYPE_I16, DTYPE_I32, DTYPE_F32, DTYPE_F64, DTYPE_C64};
+	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_I8, DTYPE_BOOL,
+	DTYPE_F4, DTYPE_F6_E2M3, DTYPE_F6_E3M2, DTYPE_U16, DTYPE_I16, DTYPE_U32, DTYPE_I32,
+	DTYPE_F32, DTYPE_U64, DTYPE_I64, DTYPE_F64, DTYPE_C64};
 enum { DTYPES = sizeof(dtypes) / sizeof(*dtypes), ULP_DTYPES = 6 };
+_Static_assert((int)DTYPES == (int)DTYPE_COUNT, "every dtype is tested");
 
 static struct block_code_context *context;
 static uint64_t random_state;
@@ -77,10 +80,12 @@ static void sample_free(struct sample *sample)
 	free(sample->next);
 }
 
-/* One block on the device: all in memory of exactly its size. */
+/* One block on the device: all in memory of exactly its size. Half of them lie at a multiple of 8,
+ * the others one word behind it. */
 struct device {
 	struct device_block block;
 	struct device_work work;
+	uint8_t *memory;
 	uint8_t *words;
 	uint32_t failure;
 	uint64_t hash;
@@ -102,7 +107,9 @@ static int device_load(struct device *device, const struct sample *sample, struc
 		free(upload);
 		return -1;
 	}
-	device->words = memory_new(sample->len);
+	const size_t before = next_random() % 2 * block_word_bytes(sample->dtype);
+	device->memory = memory_new(before + sample->len);
+	device->words = device->memory + before;
 	memcpy(device->words, sample->base, sample->len);
 	device->block.words = (uint64_t)(uintptr_t)device->words;
 	device->work = (struct device_work){.blocks = &device->block,
@@ -117,7 +124,7 @@ static int device_load(struct device *device, const struct sample *sample, struc
 
 static void device_free(struct device *device)
 {
-	free(device->words);
+	free(device->memory);
 	free(device->work.upload);
 	free(device->work.places);
 	free(device->work.steps);
@@ -169,14 +176,16 @@ START_TEST(test_every_dtype)
 }
 END_TEST
 
-/* With many threads side by side, which the thread sanitizer watches. */
+/* With many threads side by side, which the thread sanitizer watches; and where most classes have
+ * no change. */
 START_TEST(test_many_threads)
 {
 	static const unsigned threads[] = {3, 16, DEVICE_THREADS};
 	unsigned modes = 0;
 	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
 		for (int dtype = 0; dtype < DTYPES; dtype += 3) {
-			struct sample sample = sample_new(dtypes[dtype], 10000, 900);
+			struct sample sample =
+				sample_new(dtypes[dtype], 10000, dtype % 2 == 0 ? 900 : 20);
 			expect_equal(&sample, threads[i], &modes);
 			sample_free(&sample);
 		}
@@ -212,9 +221,12 @@ START_TEST(test_whole_modes)
 }
 END_TEST
 
+/* What the host refuses, and then what `enum device_failure` has. */
+enum { VERDICT_REFUSED, VERDICT_OF_DEVICE, VERDICTS = VERDICT_OF_DEVICE + DEVICE_MISMATCH + 1 };
+
 /* The same verdict as the decoder's, and the same bytes; after a failure the base can be had. */
 static void expect_same_verdict(
-	const struct sample *sample, struct span block, unsigned threads, unsigned *seen)
+	const struct sample *sample, struct span block, unsigned threads, unsigned seen[VERDICTS])
 {
 	struct block_unpack_size size;
 	struct device device = {.failure = 0};
@@ -230,12 +242,12 @@ static void expect_same_verdict(
 	if (device_load(&device, sample, block) != 0) {
 		ck_assert_int_eq(decoded, -1);
 		ck_assert(!has_header || wanted.kind == ERROR_INVALID);
-		seen[0]++;
+		seen[VERDICT_REFUSED]++;
 		free(into);
 		return;
 	}
 	device_machine_change(&device.work, threads);
-	seen[1 + device.failure]++;
+	seen[VERDICT_OF_DEVICE + device.failure]++;
 	if (decoded == 0) {
 		ck_assert_uint_eq(device.failure, DEVICE_FINE);
 		ck_assert_mem_eq(device.words, into, sample->len);
@@ -261,29 +273,67 @@ static void damage(struct buffer *block)
 	}
 }
 
+/* A base and a result of any kind, so that the encoder takes every mode; one in twenty has several
+ * tiles. */
+static struct sample any_sample(enum dtype dtype)
+{
+	const uint64_t kind = next_random() % 8;
+	const size_t words = 1 + next_random() % (next_random() % 20 == 0 ? 9000 : 700);
+	unsigned share = words > 700 ? 700 : (unsigned)(next_random() % 9000);
+	if (kind < 2)
+		share = kind == 0 ? 0 : 65536;
+	struct sample sample = sample_new(dtype, words, share);
+	if (kind == 2)
+		memset(sample.next, 7, sample.len);
+	for (size_t i = 0; kind == 3 && i < sample.len; i++)
+		sample.next[i] = (uint8_t)next_random();
+	return sample;
+}
+
+/* Mostly one, which is quick. */
+static unsigned any_threads(int round)
+{
+	if (round % 1000 == 0)
+		return DEVICE_THREADS;
+	return round % 50 == 0 ? 16 : round % 20 == 0 ? 3 : 1;
+}
+
+/* Of blocks whose first byte was as it is in no mode. */
+enum { MODE_UNKNOWN = BLOCK_MODE_COUNT, MODES };
+
+static void judge_damaged(
+	enum dtype dtype, int round, struct buffer *whole, unsigned seen[MODES][VERDICTS])
+{
+	struct sample sample = any_sample(dtype);
+	buffer_reset(whole);
+	block_code_encode(context, dtype, span_of(sample.base, sample.len),
+		span_of(sample.next, sample.len), whole, NULL);
+	damage(whole);
+	uint8_t *const exact = memory_new(whole->len);
+	memcpy(exact, whole->data, whole->len);
+	const unsigned mode = exact[0] & 15;
+	expect_same_verdict(&sample, span_of(exact, whole->len), any_threads(round),
+		seen[mode < BLOCK_MODE_COUNT ? mode : MODE_UNKNOWN]);
+	free(exact);
+	sample_free(&sample);
+}
+
 START_TEST(test_damaged_blocks)
 {
-	enum { ROUNDS = 100000 };
-	unsigned seen[4] = {0};
+	enum { ROUNDS = 100000, MANY = 100 };
+	unsigned seen[MODES][VERDICTS] = {{0}};
 	struct buffer whole;
 	buffer_init(&whole, SIZE_MAX);
-	for (int round = 0; round < ROUNDS; round += unit_stride(5)) {
-		const enum dtype dtype = dtypes[next_random() % DTYPES];
-		struct sample sample = sample_new(
-			dtype, 1 + next_random() % 700, (unsigned)(next_random() % 9000));
-		buffer_reset(&whole);
-		block_code_encode(context, dtype, span_of(sample.base, sample.len),
-			span_of(sample.next, sample.len), &whole, NULL);
-		damage(&whole);
-		uint8_t *const exact = memory_new(whole.len);
-		memcpy(exact, whole.data, whole.len);
-		expect_same_verdict(&sample, span_of(exact, whole.len), 1, seen);
-		free(exact);
-		sample_free(&sample);
-	}
+	for (int round = 0; round < ROUNDS; round += unit_stride(5))
+		judge_damaged(dtypes[next_random() % DTYPES], round, &whole, seen);
 	buffer_release(&whole);
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_uint_gt(seen[i], i == 1 ? 0 : 100);
+	for (unsigned mode = 0; mode < BLOCK_MODE_COUNT; mode++) {
+		ck_assert_uint_gt(seen[mode][VERDICT_REFUSED], MANY);
+		ck_assert_uint_gt(seen[mode][VERDICT_OF_DEVICE + DEVICE_MISMATCH], MANY);
+	}
+	ck_assert_uint_gt(seen[BLOCK_MODE_ULP][VERDICT_OF_DEVICE + DEVICE_FINE], 0);
+	ck_assert_uint_gt(seen[BLOCK_MODE_ULP][VERDICT_OF_DEVICE + DEVICE_MALFORMED], MANY);
+	ck_assert_uint_gt(seen[MODE_UNKNOWN][VERDICT_REFUSED], MANY);
 }
 END_TEST
 
@@ -291,7 +341,7 @@ END_TEST
 START_TEST(test_wrong_base)
 {
 	struct buffer block;
-	unsigned seen[4] = {0};
+	unsigned seen[VERDICTS] = {0};
 	buffer_init(&block, SIZE_MAX);
 	for (int round = 0; round < 200; round++) {
 		struct sample sample = sample_new(DTYPE_BF16, 9000, 700);
@@ -306,7 +356,7 @@ START_TEST(test_wrong_base)
 		sample_free(&other);
 	}
 	buffer_release(&block);
-	ck_assert_uint_eq(seen[1 + DEVICE_MISMATCH], 200);
+	ck_assert_uint_eq(seen[VERDICT_OF_DEVICE + DEVICE_MISMATCH], 200);
 }
 END_TEST
 
