@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""usage: bench/gpu_instructions.py [--size BYTES] [--sample BYTES] [--source FILE]
+What the kernels for GPUs cost, counted in what NVRTC makes of them; no GPU is needed.
+
+    setup/clients --only gpu; setup/clients --only gpu-tools
+    setup/clients --only package build/clients/package/bin/python bench/gpu_instructions.py
+
+For sm_80, sm_90 and sm_100 the kernels are compiled, taken apart by nvdisasm, and each instruction
+is told the function of block_kernels.cu that it comes from and the loops around it. How often the
+loops go round is known from the tile's size, or counted in real deltas: $DELTABUCKET_SERIES (a
+folder with anchors/ and deltas/; tests/data/small without), as bench/gpu_series.py makes them
+large, --sample bytes of it (160e6); and with 1 %, 3 % and 30 % of the elements changed, spread
+evenly. Then the arithmetic for a checkpoint of --size bytes (16e9), all of whose blocks have
+changes, on three GPUs whose numbers, and the latencies taken, stand in this file: makers' data
+sheets and published microbenchmarks, not measured here.
+
+    issue     warp instructions / (4 a cycle on each SM), the least that all schedulers together need
+    chain     tiles that one SM handles at a time, each as slow as one thread block alone: every
+              instruction of its slowest warp waits for the one before, and memory is far
+    memory    every word read once, every sector with a change written once
+    at least  the largest of the three; at most: their sum, as if nothing overlapped
+    read      device_read: a thread for each block; a warp goes through the streams of its threads
+              together, each instruction waits for the one before
+"""
+import argparse
+import collections
+import ctypes
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+import measure  # noqa: F401
+from gpu_series import Pair, steps_of
+
+from tests.support.clients import INSTALLED
+from tests.support.daemon import CLIENT, DATA
+from tests.support.package import package_is_ready
+
+# What is taken for true of the GPUs. Bandwidths in bytes a second; shared memory in bytes of an SM.
+Gpu = collections.namedtuple('Gpu', 'name sms clock memory bus shared')
+GPUS = {'sm_80': Gpu('A100 SXM 80 GB, PCIe 4', 108, 1.41e9, 2.0e12, 25e9, 164 << 10), 'sm_90': Gpu('H100 SXM, PCIe 5', 132, 1.755e9, 3.35e12, 50e9, 228 << 10),
+        'sm_100': Gpu('B200, PCIe 5', 148, 1.85e9, 8.0e12, 50e9, 228 << 10)}
+MEMORY_SHARE = 0.9  # of the bandwidth, that a copy reaches
+REGISTERS, WARPS, BLOCKS, SCHEDULERS = 65536, 64, 32, 4  # of an SM
+# Cycles until what an instruction makes can be used.
+ALU, SHARED, L2, DRAM, BARRIER = 4, 30, 280, 700, 30
+THREADS, READ_THREADS, WARP = 128, 4, 32
+TILE, STRIPE, SECTOR = 8192, 64, 32
+
+# The parts of device_apply for each tile: the warps of a thread block that run it, and what the
+# slowest one of them waits for beside its instructions.
+Stage = collections.namedtuple('Stage', 'warps waits')
+STAGES = {'load_whole': Stage(4, DRAM + BARRIER), 'count_bins': Stage(4, SHARED + BARRIER), 'sum_segments': Stage(3, SHARED + BARRIER),
+          'sum_bins': Stage(1, SHARED + BARRIER), 'find_changes': Stage(4, L2 + 8 * SHARED + BARRIER), 'make_changes': Stage(4, L2 + BARRIER),
+          'sum_parts': Stage(4, SHARED + BARRIER), 'add_kibs': Stage(1, 8 * SHARED + BARRIER), 'the rest': Stage(4, 2 * BARRIER)}
+# Not for whole tiles of words of 16 bits that have steps, which nearly all of a model is.
+ELSEWHERE = {'load_part', 'count_few', 'count_bytes', 'sum_last_part', 'change_pairs', 'change_whole', 'pair_words', 'share_threads', 'start_bins'}
+
+Instruction = collections.namedtuple('Instruction', 'text line functions')
+
+
+def compiled(source, architecture):
+    """The cubin, which knows lines."""
+    sys.path.insert(0, os.path.join(INSTALLED, 'gpu'))
+    for library in glob.glob(os.path.join(INSTALLED, 'gpu', 'nvidia', '*', 'lib', 'libnvrtc.so.*')):
+        ctypes.CDLL(library)  # cuda-bindings looks for it in environments alone, but takes what is there
+    from cuda.bindings import nvrtc
+
+    def checked(result):
+        if result[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            sys.exit(f'NVRTC for {architecture}: {result[0].name}')
+        return result[1] if len(result) > 1 else None
+    program = checked(nvrtc.nvrtcCreateProgram(source.encode(), b'block_kernels.cu', 0, [], []))
+    options = [f'--gpu-architecture={architecture}'.encode(), b'-lineinfo']
+    checked(nvrtc.nvrtcCompileProgram(program, len(options), options))
+    cubin = b' ' * checked(nvrtc.nvrtcGetCUBINSize(program))
+    checked(nvrtc.nvrtcGetCUBIN(program, cubin))
+    return cubin
+
+
+def disassembled(cubin):
+    with tempfile.NamedTemporaryFile(suffix='.cubin') as file:
+        file.write(cubin)
+        file.flush()
+        found = [os.path.join(at, name) for at, _, names in os.walk(os.path.join(INSTALLED, 'gpu-tools')) for name in names if name == 'nvdisasm']
+        if not found:
+            sys.exit('setup/clients --only gpu-tools has not installed nvdisasm')
+        return subprocess.run([found[0], '-c', '-gi', file.name], capture_output=True, text=True, check=True).stdout
+
+
+def functions_of(source):
+    """The function of each line."""
+    found, current = {}, ''
+    for number, line in enumerate(source.split('\n'), 1):
+        match = re.match(r'(?:static __device__|KERNEL) .*?(\w+)\(', line)
+        current = match[1] if match else current
+        found[number] = current
+        if line == '}':
+            current = ''
+    return found
+
+
+class Kernel:
+    """One kernel: `code`, Instructions in order, and `loops`, (first, last) of each."""
+
+    def __init__(self, listing, name, functions):
+        text = listing[listing.index(f'\n.text.{name}:'):].split('\n.section')[0]
+        self.code, labels, self.loops, lines = [], {}, {}, []
+        begins = True
+        for row in text.split('\n')[1:]:
+            if row.startswith('\t.section'):
+                break
+            label = re.match(r'(\.L_\w+):', row)
+            line = re.search(r'//## File .*?", line (\d+)', row)
+            code = re.match(r'\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;', row)
+            if label:
+                labels[label[1]] = len(self.code)
+            elif line:  # innermost first
+                lines = [int(line[1])] if begins else [*lines, int(line[1])]
+                begins = False
+            elif code:
+                begins = True
+                self.code.append(Instruction(code[1], lines[0] if lines else 0, [functions.get(number, '') for number in lines]))
+        for place, instruction in enumerate(self.code):
+            jump = re.search(r'\bBRA\b.*`\((\.L_\w+)\)', instruction.text)
+            if jump and labels[jump[1]] < place:
+                self.loops[labels[jump[1]]] = max(place, self.loops.get(labels[jump[1]], 0))
+
+    def around(self, place):
+        """The loops around an instruction, the outermost first."""
+        return sorted((first, last) for first, last in self.loops.items() if first <= place <= last)
+
+    def owner(self, loop):
+        """The function that a loop stands in: that of its last instruction."""
+        return self.code[loop[1]].functions[0]
+
+
+class Counted:
+    """Instructions of a stage: of one warp for each tile, once and for each round of the loop that
+    the data turn."""
+
+    def __init__(self):
+        self.once = self.round = self.eights = self.ranks = 0.0
+
+
+def stage_of(instruction):
+    if ELSEWHERE & set(instruction.functions) or 'change_tiles' not in instruction.functions:
+        return None
+    return next((stage for stage in STAGES if stage in instruction.functions), 'the rest')
+
+
+def count_apply(kernel):
+    """{stage: Counted}. A loop that is there twice, for words of two sizes, counts once."""
+    stages = {stage: Counted() for stage in STAGES}
+    twins = collections.Counter()
+    for loop in kernel.loops.items():
+        parents = [other for other in kernel.around(loop[0]) if other != loop and other[1] >= loop[1]]
+        twins[kernel.owner(loop), len(parents)] += 1
+    for place, instruction in enumerate(kernel.code):
+        stage = stage_of(instruction)
+        if stage is None:
+            continue
+        weight, kind = 1.0, 'once'
+        loops = kernel.around(place)
+        for depth, loop in enumerate(loops):
+            owner = kernel.owner(loop)
+            if stage not in ('find_changes', 'make_changes') or stage_of(kernel.code[loop[1]]) != stage:
+                continue
+            inner = depth > 0 and kernel.owner(loops[depth - 1]) == owner
+            if owner in ('find_changes', 'make_changes') and not inner:
+                weight /= max(1, twins[owner, depth])
+                if not any(kernel.owner(other) == owner for other in loops[depth + 1:]) and twins[owner, depth + 1] == 0:
+                    kind = 'round'
+            elif owner in ('find_changes', 'make_changes'):
+                weight *= max(1, twins[owner, depth - 1]) / max(1, twins[owner, depth])
+                kind = 'round'
+            elif owner == 'find_word':
+                kind = 'eights'
+            elif owner == 'find_bit':
+                kind = 'ranks'
+        setattr(stages[stage], kind, getattr(stages[stage], kind) + weight)
+    return stages
+
+
+def count_read(kernel):
+    """{part: instructions for each change}: the innermost loop of the ranks, of the signs (with a 32nd
+    of the loop around it), and for each long step."""
+    def loops_of(name):
+        return sorted((last - first + 1 for first, last in kernel.loops.items() if kernel.owner((first, last)) == name))
+    escape = sum('gap_take' in instruction.functions and 'read_ranks' in instruction.functions and 'bits_fill' in instruction.functions
+                 for instruction in kernel.code) * 2 // 3  # two of three refills are for rare gaps
+    signs = loops_of('read_signs')
+    return {'rank': loops_of('read_ranks')[0] - escape, 'sign': signs[0] / max(1, 32 if len(signs) == 1 else SIGNS_UNROLLED) + (signs[-1] - signs[0]) / 32,
+            'long step': loops_of('read_long_steps')[-1]}
+
+
+SIGNS_UNROLLED = 4  # of read_signs' inner loop, by NVRTC
+
+
+class Facts:
+    """Counted in a delta: of each tile and each block on average."""
+
+    def __init__(self, blocks, words_of, next_of):
+        """words_of, next_of: give the words of row number i before and after."""
+        self.tiles = self.rounds = self.slowest = self.eights = self.ranks = self.changes = self.sectors = 0
+        self.long = 0
+        rows = [number for number, row in enumerate(blocks) if row['kind'] == 4 and row['elements'] * 2 >= 16 * TILE]
+        for number in rows[::max(1, len(rows) // 24)]:
+            self._add(blocks[number], words_of(number), next_of(number))
+        groups = len(blocks) // READ_THREADS * READ_THREADS
+        lanes = blocks['counts'][:groups].astype(int).reshape(-1, READ_THREADS, 12)
+        self.uneven = lanes.max(1).sum() / max(1, lanes.sum()) * READ_THREADS
+
+    def _add(self, row, words, after):
+        top, classes, counts = int(row['top']), int(row['classes']), row['counts'].astype(int)
+        places = numpy.flatnonzero(words != after)
+        bins = numpy.clip(top - (words.astype(int) >> row['shift'] & row['mask']), 0, classes - 1)
+        tiles, own = places * 2 // TILE, bins[places]
+        threads = numpy.where(counts > 0, 1 + (THREADS - 12) * counts // max(1, counts.sum()), 0)
+        first = numpy.concatenate([numpy.cumsum(threads[::-1])[::-1][1:], [0]])
+        order = numpy.lexsort((places, own, tiles))
+        places, tiles, own = places[order], tiles[order], own[order]
+        begins = numpy.flatnonzero(numpy.r_[True, (tiles[1:] != tiles[:-1]) | (own[1:] != own[:-1])])
+        number = numpy.arange(len(places)) - numpy.repeat(begins, numpy.diff(numpy.r_[begins, len(places)]))
+        rounds, warps = number // threads[own], (first[own] + number % threads[own]) // WARP
+        eight = words[places // 4 * 4 + numpy.arange(4)[:, None]]
+        same = numpy.clip(top - (eight.astype(int) >> row['shift'] & row['mask']), 0, classes - 1) == own
+        ranks = (same & (numpy.arange(4)[:, None] < places % 4)).sum(0)
+        most = int(rounds.max(initial=0)) + 1
+        key = (tiles * 4 + warps) * most + rounds
+        unique, at = numpy.unique(key, return_inverse=True)
+        deepest = numpy.zeros((2, len(unique)), int)
+        numpy.maximum.at(deepest[0], at, places * 2 % STRIPE // 8 + 1)
+        numpy.maximum.at(deepest[1], at, ranks)
+        count = -(-len(words) * 2 // TILE)
+        slowest = numpy.zeros(count, int)
+        numpy.maximum.at(slowest, tiles, rounds + 1)
+        self.tiles += count
+        self.rounds += len(unique)
+        self.slowest += int(slowest.sum())
+        self.eights += int(deepest[0].sum())
+        self.ranks += int(deepest[1].sum())
+        self.changes += len(places)
+        self.sectors += len(numpy.unique(places * 2 // SECTOR))
+        self.long += int((numpy.abs(words[places].astype(int) - after[places]) > 1).sum())
+
+
+def facts_of(steps, share, sample, folder):
+    """Facts of a pair, the share of elements that differ, and bytes of delta for each byte of checkpoint."""
+    from tests.support.device_delta import Delta, Device, tensors_of
+    base, following, delta = (os.path.join(folder, name) for name in ('base', 'next', 'delta'))
+    pair = Pair(steps, sample, share)
+    pair.write(base, following)
+    subprocess.run(['rm', '-rf', delta], check=True)
+    subprocess.run([CLIENT, 'diff', '--quiet', '--format', 'ulp-class', base, following, delta], check=True)
+    device = Device(Nowhere(), base)
+    laid = Delta(device, delta)
+    laid.fill()
+    blocks = laid.blocks()
+    maps = [numpy.memmap(path, numpy.uint8, 'r') for path in (base, following)]
+    files = sorted((device.memory.address + device.places[name], first) for name, (_, _, first, _) in tensors_of(base).items())
+    addresses = numpy.array([address for address, _ in files])
+
+    def words(whole, number):
+        at = int(blocks[number]['words'])
+        address, first = files[int(numpy.searchsorted(addresses, at, 'right')) - 1]
+        begin = first + at - address
+        return whole[begin:begin + 2 * int(blocks[number]['elements'])].view(numpy.uint16)
+    facts = Facts(blocks, lambda number: words(maps[0], number), lambda number: words(maps[1], number))
+    return facts, pair.density(), laid.facts.upload_bytes / pair.bytes
+
+
+class Nowhere:
+    """A machine that only lays out."""
+
+    class Memory:
+        address = 1 << 20
+
+    def allocate(self, nbytes):
+        return self.Memory()
+
+    def host(self, nbytes):
+        return numpy.empty(nbytes, numpy.uint8)
+
+
+def shared_and_registers(listing):
+    """Of device_apply."""
+    registers = re.search(r'\.text\.device_apply,"ax",@progbits.*?\n(?:.*\n)*?', listing)
+    del registers
+    used = [int(number) for number in re.findall(r'\bR(\d+)\b', listing[listing.index('\n.text.device_apply:'):].split('\n\t.section')[0])]
+    return max(used) + 1
+
+
+def shared_of(cubin):
+    """Bytes of shared memory of device_apply: its .nv.shared section, with what the driver keeps of each thread block."""
+    names = cubin[int.from_bytes(cubin[0x28:0x30], 'little'):]
+    count, size = int.from_bytes(cubin[0x3c:0x3e], 'little'), int.from_bytes(cubin[0x3a:0x3c], 'little')
+    strings = int.from_bytes(cubin[0x3e:0x40], 'little')
+    header = lambda number: names[number * size:(number + 1) * size]
+    place = int.from_bytes(header(strings)[0x18:0x20], 'little')
+    for number in range(count):
+        begin = place + int.from_bytes(header(number)[:4], 'little')
+        if cubin[begin:cubin.index(b'\0', begin)] == b'.nv.shared.device_apply':
+            return int.from_bytes(header(number)[0x20:0x28], 'little')
+    return 0
+
+
+def resident(gpu, registers, shared):
+    """Thread blocks of device_apply on one SM at a time."""
+    rounded = -(-registers // 8) * 8
+    return min(BLOCKS, WARPS // (THREADS // WARP), REGISTERS // (rounded * THREADS), gpu.shared // max(1, shared))
+
+
+class Cost:
+    """What a tile costs: warp instructions by stage, and the cycles of one thread block alone."""
+
+    def __init__(self, stages, facts):
+        rounds, slowest = facts.rounds / facts.tiles, facts.slowest / facts.tiles
+        eights, ranks = facts.eights / facts.rounds, facts.ranks / facts.rounds
+        self.issued, self.chain = {}, {}
+        for name, counted in stages.items():
+            each = counted.round + eights * counted.eights + ranks * counted.ranks
+            self.issued[name] = STAGES[name].warps * counted.once + rounds * each
+            turns = slowest if counted.round else 0
+            self.chain[name] = ALU * (counted.once + turns * each) + STAGES[name].waits + max(0, turns - 1) * (L2 + 8 * SHARED)
+
+
+def show_row(name, *values):
+    print(f'  {name:34}' + ''.join(f'{value:>12}' for value in values), flush=True)
+
+
+def show_times(gpu, here, cost, facts, density, delta, read, size):
+    tiles, seconds = size / TILE, {}
+    seconds['issue'] = tiles * sum(cost.issued.values()) / (gpu.sms * SCHEDULERS * gpu.clock)
+    seconds['chain'] = tiles / (gpu.sms * here) * sum(cost.chain.values()) / gpu.clock
+    written = facts.sectors / facts.tiles * SECTOR / TILE
+    seconds['memory'] = size * (1 + written) / (gpu.memory * MEMORY_SHARE)
+    changes = density * (1 << 20)
+    one = ALU * (read['rank'] + read['sign'] + read['long step'] * facts.long / max(1, facts.changes))
+    misses = 8 * delta * 2 * (1 << 20) / (8 * SECTOR) * READ_THREADS * L2  # every sector of every stream of the warp
+    seconds['read'] = (changes * facts.uneven * one + misses) / gpu.clock
+    seconds['upload'] = size * delta / gpu.bus
+    least, most = max(seconds[name] for name in ('issue', 'chain', 'memory')), sum(seconds[name] for name in ('issue', 'chain', 'memory'))
+    show_row(f'{100 * density:.2f} % changed', *(f'{1e3 * seconds[name]:.1f} ms' for name in ('upload', 'read', 'issue', 'chain', 'memory')),
+             f'{1e3 * least:.1f} ms', f'{1e3 * most:.1f} ms', f'{1e3 * (seconds["upload"] + seconds["read"] + least):.0f}-'
+             f'{1e3 * (seconds["upload"] + seconds["read"] + most):.0f} ms')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
+    parser.add_argument('--size', type=float, default=16e9)
+    parser.add_argument('--sample', type=float, default=160e6)
+    parser.add_argument('--source', help='another block_kernels.cu, with device_block.h in its place')
+    given = parser.parse_args()
+    if not package_is_ready():
+        sys.exit('setup/clients --only package has not installed what the package needs')
+    from deltabucket._library import text_of
+    from deltabucket._native import lib
+    source = text_of(lib.deltabucket_device_source())
+    if given.source:
+        with open(given.source) as file:
+            source = file.read()
+    series = os.environ.get('DELTABUCKET_SERIES', os.path.join(DATA, 'small'))
+    with tempfile.TemporaryDirectory(dir='/dev/shm' if os.path.isdir('/dev/shm') else None) as folder:
+        steps = steps_of(series)
+        counted = [facts_of(steps, share, given.sample, folder) for share in (None, 0.01, 0.03, 0.30)]
+    print(f'{given.size / 1e9:.0f} GB of BF16 in blocks of 2 MiB; changes as in {series}, then spread evenly')
+    for architecture, gpu in GPUS.items():
+        show_gpu(source, architecture, gpu, counted, given.size)
+
+
+def show_gpu(source, architecture, gpu, counted, size):
+    cubin = compiled(source, architecture)
+    listing, functions = disassembled(cubin), functions_of(source)
+    stages = count_apply(Kernel(listing, 'device_apply', functions))
+    read = count_read(Kernel(listing, 'device_read', functions))
+    registers, shared = shared_and_registers(listing), shared_of(cubin)
+    here = resident(gpu, registers, shared)
+    print(f'\n{architecture}: {gpu.name}, {gpu.sms} SMs at {gpu.clock / 1e9:.2f} GHz, {gpu.memory / 1e12:.2f} TB/s, bus {gpu.bus / 1e9:.0f} GB/s')
+    show_row('device_apply', f'{registers} regs', f'{shared} B', f'{here} an SM')
+    show_row('instructions a tile', 'once', 'a round', 'warps issue', 'chain, cycles')
+    cost = Cost(stages, counted[0][0])
+    for name, part in stages.items():
+        show_row(f'  {name}', f'{part.once:.0f}', f'{part.round:.0f}', f'{cost.issued[name]:.0f}', f'{cost.chain[name]:.0f}')
+    show_row('  all', '', '', f'{sum(cost.issued.values()):.0f}', f'{sum(cost.chain.values()):.0f}')
+    show_row('device_read, a change', *(f'{name} {count:.0f}' for name, count in read.items()))
+    show_row('', 'upload', 'read', 'issue', 'chain', 'memory', 'at least', 'at most', 'together')
+    for facts, density, delta in counted:
+        show_times(gpu, here, Cost(stages, facts), facts, density, delta, read, size)
+
+
+if __name__ == '__main__':
+    main()
