@@ -15,12 +15,15 @@ changes, on three GPUs whose numbers, and the latencies taken, stand in this fil
 sheets and published microbenchmarks, not measured here.
 
     issue     warp instructions / (4 a cycle on each SM), the least that all schedulers together need
+    shared    the same for shared memory: 128 bytes a cycle on each SM, as if no banks ever met
     chain     tiles that one SM handles at a time, each as slow as one thread block alone: every
               instruction of its slowest warp waits for the one before, and memory is far
     memory    every word read once, every sector with a change written once
-    at least  the largest of the three; at most: their sum, as if nothing overlapped
+    at least  the largest of the four; at most: their sum, as if nothing overlapped
     read      device_read: a thread for each block; a warp goes through the streams of its threads
               together, each instruction waits for the one before
+    alone     the words of one block, with nothing else on the GPU: what is serial in it, such as the
+              2,048 scrambles of its hash
 """
 import argparse
 import collections
@@ -34,7 +37,7 @@ import tempfile
 
 import numpy
 
-import measure  # noqa: F401
+import measure  # noqa: F401  it makes tests importable
 from gpu_series import Pair, steps_of
 
 from tests.support.clients import INSTALLED
@@ -141,11 +144,27 @@ class Kernel:
 
 
 class Counted:
-    """Instructions of a stage: of one warp for each tile, once and for each round of the loop that
-    the data turn."""
+    """What one warp does in a stage for each tile: once, and for each round of the loops that the data turn. Instructions, and cycles of shared
+    memory."""
 
     def __init__(self):
-        self.once = self.round = self.eights = self.ranks = 0.0
+        self.instructions, self.cycles = (dict.fromkeys(('once', 'round', 'eights', 'ranks'), 0.0) for _ in range(2))
+
+    def add(self, instruction, kind, weight):
+        self.instructions[kind] += weight
+        access = re.search(r'\b(?:LDS|STS|ATOMS)\b(?:\.\w+)*', instruction.text)
+        if access:  # 128 bytes a cycle, for the 32 threads of a warp
+            self.cycles[kind] += weight * (4 if '.128' in access[0] else 2 if '.64' in access[0] else 1)
+
+
+def in_all(counted, warps, facts):
+    """Of all warps of a thread block, for a tile."""
+    rounds = facts.rounds / facts.tiles
+    return warps * counted['once'] + rounds * a_round(counted, facts)
+
+
+def a_round(counted, facts):
+    return counted['round'] + facts.eights / facts.rounds * counted['eights'] + facts.ranks / facts.rounds * counted['ranks']
 
 
 def stage_of(instruction):
@@ -183,7 +202,7 @@ def count_apply(kernel):
                 kind = 'eights'
             elif owner == 'find_bit':
                 kind = 'ranks'
-        setattr(stages[stage], kind, getattr(stages[stage], kind) + weight)
+        stages[stage].add(instruction, kind, weight)
     return stages
 
 
@@ -192,8 +211,9 @@ def count_read(kernel):
     of the loop around it), and for each long step."""
     def loops_of(name):
         return sorted((last - first + 1 for first, last in kernel.loops.items() if kernel.owner((first, last)) == name))
+    # Of three refills of the buffer there, two are for gaps that hardly any block has.
     escape = sum('gap_take' in instruction.functions and 'read_ranks' in instruction.functions and 'bits_fill' in instruction.functions
-                 for instruction in kernel.code) * 2 // 3  # two of three refills are for rare gaps
+                 for instruction in kernel.code) * 2 // 3
     signs = loops_of('read_signs')
     return {'rank': loops_of('read_ranks')[0] - escape, 'sign': signs[0] / max(1, 32 if len(signs) == 1 else SIGNS_UNROLLED) + (signs[-1] - signs[0]) / 32,
             'long step': loops_of('read_long_steps')[-1]}
@@ -288,16 +308,15 @@ class Nowhere:
         return numpy.empty(nbytes, numpy.uint8)
 
 
-def shared_and_registers(listing):
-    """Of device_apply."""
-    registers = re.search(r'\.text\.device_apply,"ax",@progbits.*?\n(?:.*\n)*?', listing)
-    del registers
-    used = [int(number) for number in re.findall(r'\bR(\d+)\b', listing[listing.index('\n.text.device_apply:'):].split('\n\t.section')[0])]
-    return max(used) + 1
+def registers_of(listing):
+    """Of device_apply, one more than the highest one that is named."""
+    code = listing[listing.index('\n.text.device_apply:'):].split('\n\t.section')[0]
+    return 1 + max(int(number) for number in re.findall(r'\bR(\d+)\b', code))
 
 
-def shared_of(cubin):
-    """Bytes of shared memory of device_apply: its .nv.shared section, with what the driver keeps of each thread block."""
+def shared_of(cubin, architecture):
+    """Bytes of shared memory of a thread block of device_apply: its .nv.shared section, and the KiB that the driver keeps, which that has within
+    itself from sm_90 on."""
     names = cubin[int.from_bytes(cubin[0x28:0x30], 'little'):]
     count, size = int.from_bytes(cubin[0x3c:0x3e], 'little'), int.from_bytes(cubin[0x3a:0x3c], 'little')
     strings = int.from_bytes(cubin[0x3e:0x40], 'little')
@@ -306,7 +325,7 @@ def shared_of(cubin):
     for number in range(count):
         begin = place + int.from_bytes(header(number)[:4], 'little')
         if cubin[begin:cubin.index(b'\0', begin)] == b'.nv.shared.device_apply':
-            return int.from_bytes(header(number)[0x20:0x28], 'little')
+            return int.from_bytes(header(number)[0x20:0x28], 'little') + (1024 if architecture < 'sm_90' and len(architecture) == 5 else 0)
     return 0
 
 
@@ -317,36 +336,37 @@ def resident(gpu, registers, shared):
 
 
 class Cost:
-    """What a tile costs: warp instructions by stage, and the cycles of one thread block alone."""
+    """What a tile costs, by stage: warp instructions, cycles of shared memory, and the cycles of one thread block alone."""
 
     def __init__(self, stages, facts):
-        rounds, slowest = facts.rounds / facts.tiles, facts.slowest / facts.tiles
-        eights, ranks = facts.eights / facts.rounds, facts.ranks / facts.rounds
-        self.issued, self.chain = {}, {}
+        self.issued, self.shared, self.chain = {}, {}, {}
         for name, counted in stages.items():
-            each = counted.round + eights * counted.eights + ranks * counted.ranks
-            self.issued[name] = STAGES[name].warps * counted.once + rounds * each
-            turns = slowest if counted.round else 0
-            self.chain[name] = ALU * (counted.once + turns * each) + STAGES[name].waits + max(0, turns - 1) * (L2 + 8 * SHARED)
+            self.issued[name] = in_all(counted.instructions, STAGES[name].warps, facts)
+            self.shared[name] = in_all(counted.cycles, STAGES[name].warps, facts)
+            turns = facts.slowest / facts.tiles if counted.instructions['round'] else 0
+            one = counted.instructions['once'] + turns * a_round(counted.instructions, facts)
+            self.chain[name] = ALU * one + STAGES[name].waits + max(0, turns - 1) * (L2 + 8 * SHARED)
 
 
 def show_row(name, *values):
-    print(f'  {name:34}' + ''.join(f'{value:>12}' for value in values), flush=True)
+    print(f'  {name:24}' + ''.join(f'{value:>13}' for value in values), flush=True)
 
 
 def show_times(gpu, here, cost, facts, density, delta, read, size):
     tiles, seconds = size / TILE, {}
     seconds['issue'] = tiles * sum(cost.issued.values()) / (gpu.sms * SCHEDULERS * gpu.clock)
+    seconds['shared'] = tiles * sum(cost.shared.values()) / (gpu.sms * gpu.clock)
     seconds['chain'] = tiles / (gpu.sms * here) * sum(cost.chain.values()) / gpu.clock
     written = facts.sectors / facts.tiles * SECTOR / TILE
     seconds['memory'] = size * (1 + written) / (gpu.memory * MEMORY_SHARE)
     changes = density * (1 << 20)
-    one = ALU * (read['rank'] + read['sign'] + read['long step'] * facts.long / max(1, facts.changes))
-    misses = 8 * delta * 2 * (1 << 20) / (8 * SECTOR) * READ_THREADS * L2  # every sector of every stream of the warp
-    seconds['read'] = (changes * facts.uneven * one + misses) / gpu.clock
+    one = changes * facts.uneven * (read['rank'] + read['sign'] + read['long step'] * facts.long / max(1, facts.changes))
+    misses = delta * 2 * (1 << 20) / SECTOR * READ_THREADS * L2  # every sector of every stream of the warp
+    seconds['read'] = max((ALU * one + misses) / gpu.clock, size / (2 << 20) / READ_THREADS * one / (gpu.sms * SCHEDULERS * gpu.clock))
     seconds['upload'] = size * delta / gpu.bus
-    least, most = max(seconds[name] for name in ('issue', 'chain', 'memory')), sum(seconds[name] for name in ('issue', 'chain', 'memory'))
-    show_row(f'{100 * density:.2f} % changed', *(f'{1e3 * seconds[name]:.1f} ms' for name in ('upload', 'read', 'issue', 'chain', 'memory')),
+    parts = [seconds[name] for name in ('issue', 'shared', 'chain', 'memory')]
+    least, most = max(parts), sum(parts)
+    show_row(f'{100 * density:.2f} % changed', *(f'{1e3 * part:.1f} ms' for part in (seconds['upload'], seconds['read'], *parts)),
              f'{1e3 * least:.1f} ms', f'{1e3 * most:.1f} ms', f'{1e3 * (seconds["upload"] + seconds["read"] + least):.0f}-'
              f'{1e3 * (seconds["upload"] + seconds["read"] + most):.0f} ms')
 
@@ -370,6 +390,9 @@ def main():
         steps = steps_of(series)
         counted = [facts_of(steps, share, given.sample, folder) for share in (None, 0.01, 0.03, 0.30)]
     print(f'{given.size / 1e9:.0f} GB of BF16 in blocks of 2 MiB; changes as in {series}, then spread evenly')
+    for facts, density, delta in counted:
+        print(f'  {100 * density:.2f} %: {100 * delta:.2f} % of the bytes cross the bus; of each tile {facts.changes / facts.tiles:.0f} words change, found in '
+              f'{facts.rounds / facts.tiles:.1f} rounds of a warp, {facts.slowest / facts.tiles:.1f} one after the other')
     for architecture, gpu in GPUS.items():
         show_gpu(source, architecture, gpu, counted, given.size)
 
@@ -379,17 +402,20 @@ def show_gpu(source, architecture, gpu, counted, size):
     listing, functions = disassembled(cubin), functions_of(source)
     stages = count_apply(Kernel(listing, 'device_apply', functions))
     read = count_read(Kernel(listing, 'device_read', functions))
-    registers, shared = shared_and_registers(listing), shared_of(cubin)
+    registers, shared = registers_of(listing), shared_of(cubin, architecture)
     here = resident(gpu, registers, shared)
     print(f'\n{architecture}: {gpu.name}, {gpu.sms} SMs at {gpu.clock / 1e9:.2f} GHz, {gpu.memory / 1e12:.2f} TB/s, bus {gpu.bus / 1e9:.0f} GB/s')
     show_row('device_apply', f'{registers} regs', f'{shared} B', f'{here} an SM')
-    show_row('instructions a tile', 'once', 'a round', 'warps issue', 'chain, cycles')
+    show_row('a tile', 'once', 'a round', 'all warps', 'shared', 'chain')
     cost = Cost(stages, counted[0][0])
     for name, part in stages.items():
-        show_row(f'  {name}', f'{part.once:.0f}', f'{part.round:.0f}', f'{cost.issued[name]:.0f}', f'{cost.chain[name]:.0f}')
-    show_row('  all', '', '', f'{sum(cost.issued.values()):.0f}', f'{sum(cost.chain.values()):.0f}')
+        show_row(f'  {name}', f'{part.instructions["once"]:.0f}', f'{a_round(part.instructions, counted[0][0]):.0f}', f'{cost.issued[name]:.0f}',
+                 f'{cost.shared[name]:.0f}', f'{cost.chain[name]:.0f}')
+    chain = sum(cost.chain.values())
+    show_row('  all', '', '', f'{sum(cost.issued.values()):.0f}', f'{sum(cost.shared.values()):.0f}', f'{chain:.0f}')
+    show_row('alone', f'{1e3 * chain * (2 << 20) / TILE / gpu.clock:.2f} ms', 'of that', 'scrambles', f'{1e3 * cost.chain["add_kibs"] * (2 << 20) / TILE / gpu.clock:.2f} ms')
     show_row('device_read, a change', *(f'{name} {count:.0f}' for name, count in read.items()))
-    show_row('', 'upload', 'read', 'issue', 'chain', 'memory', 'at least', 'at most', 'together')
+    show_row('', 'upload', 'read', 'issue', 'shared', 'chain', 'memory', 'at least', 'at most', 'together')
     for facts, density, delta in counted:
         show_times(gpu, here, Cost(stages, facts), facts, density, delta, read, size)
 
