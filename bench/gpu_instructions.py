@@ -173,94 +173,95 @@ def stage_of(instruction):
     return next((stage for stage in STAGES if stage in instruction.functions), 'the rest')
 
 
-def count_apply(kernel):
-    """{stage: Counted}. A loop that is there twice, for words of two sizes, counts once."""
-    stages = {stage: Counted() for stage in STAGES}
-    twins = collections.Counter()
+# Loops that the data turn: the function, and how many loops of that function are around it.
+TURNED = {('find_changes', 1): 'round', ('make_changes', 1): 'round', ('find_word', 0): 'eights', ('find_bit', 0): 'ranks'}
+WITH_TURNED = {function for function, _ in TURNED}
+
+
+def loop_names(kernel):
+    """{loop: (function, how many loops of that function are around it)}"""
+    names = {}
     for loop in kernel.loops.items():
-        parents = [other for other in kernel.around(loop[0]) if other != loop and other[1] >= loop[1]]
-        twins[kernel.owner(loop), len(parents)] += 1
+        owner = kernel.owner(loop)
+        names[loop] = owner, sum(kernel.owner(other) == owner for other in kernel.around(loop[0]) if other != loop and other[1] >= loop[1])
+    return names
+
+
+def count_apply(kernel):
+    """{stage: Counted}. Of a loop that is there several times, for words of two sizes, one is run."""
+    stages, names = {stage: Counted() for stage in STAGES}, loop_names(kernel)
+    copies = collections.Counter(names.values())
     for place, instruction in enumerate(kernel.code):
         stage = stage_of(instruction)
-        if stage is None:
-            continue
-        weight, kind = 1.0, 'once'
-        loops = kernel.around(place)
-        for depth, loop in enumerate(loops):
-            owner = kernel.owner(loop)
-            if stage not in ('find_changes', 'make_changes') or stage_of(kernel.code[loop[1]]) != stage:
-                continue
-            inner = depth > 0 and kernel.owner(loops[depth - 1]) == owner
-            if owner in ('find_changes', 'make_changes') and not inner:
-                weight /= max(1, twins[owner, depth])
-                if not any(kernel.owner(other) == owner for other in loops[depth + 1:]) and twins[owner, depth + 1] == 0:
-                    kind = 'round'
-            elif owner in ('find_changes', 'make_changes'):
-                weight *= max(1, twins[owner, depth - 1]) / max(1, twins[owner, depth])
-                kind = 'round'
-            elif owner == 'find_word':
-                kind = 'eights'
-            elif owner == 'find_bit':
-                kind = 'ranks'
-        stages[stage].add(instruction, kind, weight)
+        if stage is not None:
+            around = [names[loop] for loop in kernel.around(place) if names[loop][0] in WITH_TURNED]
+            name = around[-1] if around else None
+            stages[stage].add(instruction, TURNED.get(name, 'once'), 1 / copies.get(name, 1))
     return stages
 
 
 def count_read(kernel):
-    """{part: instructions for each change}: the innermost loop of the ranks, of the signs (with a 32nd
-    of the loop around it), and for each long step."""
-    def loops_of(name):
-        return sorted((last - first + 1 for first, last in kernel.loops.items() if kernel.owner((first, last)) == name))
-    # Of three refills of the buffer there, two are for gaps that hardly any block has.
-    escape = sum('gap_take' in instruction.functions and 'read_ranks' in instruction.functions and 'bits_fill' in instruction.functions
-                 for instruction in kernel.code) * 2 // 3
-    signs = loops_of('read_signs')
-    return {'rank': loops_of('read_ranks')[0] - escape, 'sign': signs[0] / max(1, 32 if len(signs) == 1 else SIGNS_UNROLLED) + (signs[-1] - signs[0]) / 32,
-            'long step': loops_of('read_long_steps')[-1]}
+    """{part: instructions for each change, or for each long step}. The buffer is filled at the first of three places where it may be: the two
+    others are for gaps that hardly any block has."""
+    names = loop_names(kernel)
+
+    def length(function, level):
+        return max(last - first + 1 for (first, last), name in names.items() if name == (function, level))
+    fills = sum('bits_fill' in instruction.functions and 'read_ranks' in instruction.functions for instruction in kernel.code)
+    sign = length('read_signs', 1)
+    return {'rank': length('read_ranks', 1) - fills * 2 // 3, 'sign': sign / SIGNS_UNROLLED + (length('read_signs', 0) - sign) / 32,
+            'long step': length('read_long_steps', 0)}
 
 
-SIGNS_UNROLLED = 4  # of read_signs' inner loop, by NVRTC
+SIGNS_UNROLLED = 4  # rounds of the inner loop of read_signs at once, as NVRTC makes it
+
+
+def bins_of(row, words):
+    """The class of each word."""
+    exponents = words.astype(int) >> row['shift'] & row['mask']
+    return numpy.clip(int(row['top']) - exponents, 0, int(row['classes']) - 1)
+
+
+def turns_of(row, places, bins):
+    """How device_apply shares the changes of each tile among the threads: the number of the warp among those of all tiles, and the round in which
+    it finds the change. places, bins: of the changes, by tile and class."""
+    counts, tiles = row['counts'].astype(int), places * 2 // TILE
+    threads = numpy.where(counts > 0, 1 + (THREADS - len(counts)) * counts // max(1, counts.sum()), 0)
+    first = numpy.concatenate([numpy.cumsum(threads[::-1])[::-1][1:], [0]])
+    begins = numpy.flatnonzero(numpy.r_[True, (tiles[1:] != tiles[:-1]) | (bins[1:] != bins[:-1])])
+    number = numpy.arange(len(places)) - numpy.repeat(begins, numpy.diff(numpy.r_[begins, len(places)]))
+    return tiles * (THREADS // WARP) + (first[bins] + number % threads[bins]) // WARP, number // threads[bins]
 
 
 class Facts:
-    """Counted in a delta: of each tile and each block on average."""
+    """Counted in a delta, over some of its blocks: tiles; rounds of all warps, and of the slowest warp of each tile; the eights that a warp looks
+    through in each round, and the words that it drops in the last of them, as its slowest thread does; changes, those of more than one step, and
+    sectors with changes. uneven: what the streams of a warp take together, by the mean of them."""
 
     def __init__(self, blocks, words_of, next_of):
         """words_of, next_of: give the words of row number i before and after."""
-        self.tiles = self.rounds = self.slowest = self.eights = self.ranks = self.changes = self.sectors = 0
-        self.long = 0
+        self.tiles = self.rounds = self.slowest = self.eights = self.ranks = self.changes = self.sectors = self.long = 0
         rows = [number for number, row in enumerate(blocks) if row['kind'] == 4 and row['elements'] * 2 >= 16 * TILE]
         for number in rows[::max(1, len(rows) // 24)]:
             self._add(blocks[number], words_of(number), next_of(number))
-        groups = len(blocks) // READ_THREADS * READ_THREADS
-        lanes = blocks['counts'][:groups].astype(int).reshape(-1, READ_THREADS, 12)
+        lanes = blocks['counts'][:len(blocks) // READ_THREADS * READ_THREADS].astype(int).reshape(-1, READ_THREADS, 12)
         self.uneven = lanes.max(1).sum() / max(1, lanes.sum()) * READ_THREADS
 
     def _add(self, row, words, after):
-        top, classes, counts = int(row['top']), int(row['classes']), row['counts'].astype(int)
         places = numpy.flatnonzero(words != after)
-        bins = numpy.clip(top - (words.astype(int) >> row['shift'] & row['mask']), 0, classes - 1)
-        tiles, own = places * 2 // TILE, bins[places]
-        threads = numpy.where(counts > 0, 1 + (THREADS - 12) * counts // max(1, counts.sum()), 0)
-        first = numpy.concatenate([numpy.cumsum(threads[::-1])[::-1][1:], [0]])
-        order = numpy.lexsort((places, own, tiles))
-        places, tiles, own = places[order], tiles[order], own[order]
-        begins = numpy.flatnonzero(numpy.r_[True, (tiles[1:] != tiles[:-1]) | (own[1:] != own[:-1])])
-        number = numpy.arange(len(places)) - numpy.repeat(begins, numpy.diff(numpy.r_[begins, len(places)]))
-        rounds, warps = number // threads[own], (first[own] + number % threads[own]) // WARP
-        eight = words[places // 4 * 4 + numpy.arange(4)[:, None]]
-        same = numpy.clip(top - (eight.astype(int) >> row['shift'] & row['mask']), 0, classes - 1) == own
-        ranks = (same & (numpy.arange(4)[:, None] < places % 4)).sum(0)
-        most = int(rounds.max(initial=0)) + 1
-        key = (tiles * 4 + warps) * most + rounds
-        unique, at = numpy.unique(key, return_inverse=True)
+        bins = bins_of(row, words[places])
+        order = numpy.lexsort((places, bins, places * 2 // TILE))
+        places, bins = places[order], bins[order]
+        warps, rounds = turns_of(row, places, bins)
+        slot = numpy.arange(4)[:, None]
+        ranks = ((bins_of(row, words[places // 4 * 4 + slot]) == bins) & (slot < places % 4)).sum(0)
+        unique, at = numpy.unique(warps * (len(words) + 1) + rounds, return_inverse=True)
         deepest = numpy.zeros((2, len(unique)), int)
         numpy.maximum.at(deepest[0], at, places * 2 % STRIPE // 8 + 1)
         numpy.maximum.at(deepest[1], at, ranks)
-        count = -(-len(words) * 2 // TILE)
-        slowest = numpy.zeros(count, int)
-        numpy.maximum.at(slowest, tiles, rounds + 1)
-        self.tiles += count
+        slowest = numpy.zeros(-(-len(words) * 2 // TILE), int)
+        numpy.maximum.at(slowest, places * 2 // TILE, rounds + 1)
+        self.tiles += len(slowest)
         self.rounds += len(unique)
         self.slowest += int(slowest.sum())
         self.eights += int(deepest[0].sum())
