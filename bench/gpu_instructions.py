@@ -236,7 +236,7 @@ def turns_of(row, places, bins):
 class Facts:
     """Counted in a delta, over some of its blocks: tiles; rounds of all warps, and of the slowest warp of each tile; the eights that a warp looks
     through in each round, and the words that it drops in the last of them, as its slowest thread does; changes, those of more than one step, and
-    sectors with changes. uneven: what the streams of a warp take together, by the mean of them."""
+    sectors with changes. uneven: what the streams of a warp take together, by the mean of them, where blocks are whole, as most of a large model are."""
 
     def __init__(self, blocks, words_of, next_of):
         """words_of, next_of: give the words of row number i before and after."""
@@ -244,8 +244,9 @@ class Facts:
         rows = [number for number, row in enumerate(blocks) if row['kind'] == 4 and row['elements'] * 2 >= 16 * TILE]
         for number in rows[::max(1, len(rows) // 24)]:
             self._add(blocks[number], words_of(number), next_of(number))
-        lanes = blocks['counts'][:len(blocks) // READ_THREADS * READ_THREADS].astype(int).reshape(-1, READ_THREADS, 12)
-        self.uneven = lanes.max(1).sum() / max(1, lanes.sum()) * READ_THREADS
+        whole = blocks['counts'][blocks['elements'] == blocks['elements'].max()].astype(int)
+        lanes = whole[:len(whole) // READ_THREADS * READ_THREADS].reshape(-1, READ_THREADS, whole.shape[1])
+        self.uneven = lanes.max(1).sum() / max(1, lanes.sum()) * READ_THREADS if len(lanes) else 1.0
 
     def _add(self, row, words, after):
         places = numpy.flatnonzero(words != after)
