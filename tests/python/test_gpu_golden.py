@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 from tests.support.daemon import BUILD, SOURCE, Daemon
-from tests.support.package import package_is_ready
+from tests.support.package import PYTHON, package_is_ready
 
 assert package_is_ready(), 'setup/clients --only package brings what the package needs'
 
@@ -89,7 +88,7 @@ class Bench(unittest.TestCase):
     """bench/gpu_apply.py compares what it makes with the files, and ends badly where they differ."""
 
     def run_bench(self, *arguments, name='gpu_apply'):
-        return subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', f'{name}.py'), *arguments],
+        return subprocess.run([PYTHON, os.path.join(SOURCE, 'bench', f'{name}.py'), *arguments],
                               capture_output=True, text=True, timeout=BENCH_SECONDS,
                               env=dict(os.environ, DELTABUCKET_BUILD=BUILD, CUDA_VISIBLE_DEVICES=''))
 
