@@ -70,8 +70,10 @@ Instruction = collections.namedtuple('Instruction', 'text line functions')
 def compiled(source, architecture):
     """The cubin, which knows lines."""
     sys.path.insert(0, os.path.join(INSTALLED, 'gpu'))
-    for library in glob.glob(os.path.join(INSTALLED, 'gpu', 'nvidia', '*', 'lib', 'libnvrtc.so.*')):
-        ctypes.CDLL(library)  # cuda-bindings looks for it in environments alone, but takes what is there
+    # cuda-bindings looks for the library in environments alone, and the library for its other half beside itself, which a sanitizer keeps it from;
+    # both take what is there.
+    for library in sorted(glob.glob(os.path.join(INSTALLED, 'gpu', 'nvidia', '*', 'lib', 'libnvrtc*.so.*'))):
+        ctypes.CDLL(library)
     from cuda.bindings import nvrtc
 
     def checked(result):
