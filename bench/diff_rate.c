@@ -15,16 +15,16 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "bench/shared/bench_pair.h"
 #include "weights/codec/element_scan.h"
 #include "weights/delta/delta.h"
 
 enum {
-	TENSORS = 16,
 	ROUNDS = 3,
 	DEFAULT_MIB = 512,
 	MOST_MIB = 1 << 16,
-	BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK,
-	PATH_BYTES = 1024
+	CHANGES_APART = 199, /* at most: 1 % change */
+	BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK
 };
 
 static double cpu_seconds(void)
@@ -32,84 +32,6 @@ static double cpu_seconds(void)
 	struct timespec now;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void fail(const char *what, const struct error *err)
-{
-	fprintf(stderr, "diff_rate: %s: %s\n", what, err->text);
-	exit(EXIT_FAILURE);
-}
-
-static void join(char out[PATH_BYTES], const char *folder, const char *name)
-{
-	const int len = snprintf(out, PATH_BYTES, "%s/%s", folder, name);
-	if (len < 0 || len >= PATH_BYTES) {
-		fprintf(stderr, "diff_rate: the path %s/%s is too long\n", folder, name);
-		exit(EXIT_FAILURE);
-	}
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* One percent of the elements one step up or down. */
-static void change(uint16_t *values, size_t count, uint64_t *state)
-{
-	for (size_t i = next_random(state) % 199; i < count; i += 1 + next_random(state) % 199)
-		values[i] = (uint16_t)(values[i] + (next_random(state) % 2 == 0 ? 1 : -1));
-}
-
-static void write_checkpoint(const char *path, const uint16_t *values, uint64_t per_tensor)
-{
-	struct safetensors_tensor tensors[TENSORS];
-	char names[TENSORS][16];
-	struct buffer header;
-	struct error err;
-	for (unsigned i = 0; i < TENSORS; i++) {
-		snprintf(names[i], sizeof(names[i]), "layer.%02u", i);
-		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]),
-			.dtype = DTYPE_BF16,
-			.rank = 1,
-			.shape = &per_tensor};
-	}
-	buffer_init(&header, 1 << 20);
-	if (safetensors_write_header(tensors, TENSORS, NULL, 0, &header, &err) != 0)
-		fail("header", &err);
-	FILE *const file = fopen(path, "wb");
-	if (file == NULL || fwrite(header.data, 1, header.len, file) != header.len ||
-		fwrite(values, 2 * TENSORS, per_tensor, file) != per_tensor || fclose(file) != 0) {
-		perror(path);
-		exit(EXIT_FAILURE);
-	}
-	buffer_release(&header);
-}
-
-static void make_pair(const char *base, const char *next, size_t mib)
-{
-	const uint64_t per_tensor = mib * (1 << 20) / 2 / TENSORS;
-	const size_t count = (size_t)per_tensor * TENSORS;
-	uint16_t *const values = memory_new_array(count, sizeof(values[0]));
-	uint64_t state = 88172645463325252;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (uint16_t)(0x3c00 | (next_random(&state) & 0x83ff));
-	write_checkpoint(base, values, per_tensor);
-	change(values, count, &state);
-	write_checkpoint(next, values, per_tensor);
-	free(values);
-}
-
-static struct checkpoint *open_checkpoint(const char *path)
-{
-	struct error err;
-	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
-	if (checkpoint == NULL)
-		fail(path, &err);
-	return checkpoint;
 }
 
 /* The measured pair, and where results go. */
@@ -154,31 +76,31 @@ static void scan(struct pair *pair)
 
 static void diff(struct pair *pair)
 {
-	char out[PATH_BYTES];
+	char out[BENCH_PATH_BYTES];
 	struct error err;
 	struct delta_stats stats;
-	join(out, pair->folder, "delta");
+	bench_join(out, pair->folder, "delta");
 	const struct delta_diff_params params = {
 		.base = pair->base, .next = pair->next, .threads = 1, .out = out};
 	if (file_remove_tree(file_system(), out, &err) != 0 ||
 		delta_diff(&params, &stats, &err) != 0)
-		fail("delta_diff", &err);
+		bench_fail("delta_diff", &err);
 	pair->sink += stats.delta_bytes;
 }
 
 static void apply(struct pair *pair)
 {
-	char out[PATH_BYTES];
-	char delta[PATH_BYTES];
+	char out[BENCH_PATH_BYTES];
+	char delta[BENCH_PATH_BYTES];
 	struct error err;
 	struct delta_stats stats;
-	join(out, pair->folder, "back");
-	join(delta, pair->folder, "delta");
+	bench_join(out, pair->folder, "back");
+	bench_join(delta, pair->folder, "delta");
 	const struct delta_apply_params params = {
 		.base = pair->base, .delta = delta, .out = out, .threads = 1};
 	if (file_remove_tree(file_system(), out, &err) != 0 ||
 		delta_apply(&params, &stats, &err) != 0)
-		fail("delta_apply", &err);
+		bench_fail("delta_apply", &err);
 	pair->sink += stats.delta_bytes;
 }
 
@@ -206,8 +128,8 @@ static double best_rate(const struct row *row, struct pair *pair)
 static void measure(const char *title, const char *base, const char *next, const char *folder)
 {
 	double rates[ROW_COUNT];
-	struct checkpoint *const left = open_checkpoint(base);
-	struct checkpoint *const right = open_checkpoint(next);
+	struct checkpoint *const left = bench_open(base);
+	struct checkpoint *const right = bench_open(next);
 	struct pair pair = {.base = left, .next = right, .folder = folder};
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		rates[i] = best_rate(&rows[i], &pair);
@@ -227,26 +149,26 @@ static void measure(const char *title, const char *base, const char *next, const
 /* Rebuilds a series from its anchor and deltas and measures its last two steps. */
 static void measure_series(const char *series, const char *folder)
 {
-	char previous[PATH_BYTES];
-	char next[PATH_BYTES];
-	join(next, series, "anchors/step_000000.safetensors");
+	char previous[BENCH_PATH_BYTES];
+	char next[BENCH_PATH_BYTES];
+	bench_join(next, series, "anchors/step_000000.safetensors");
 	snprintf(previous, sizeof(previous), "%s", next);
 	for (unsigned step = 1;; step++) {
 		char name[64];
-		char delta[PATH_BYTES];
+		char delta[BENCH_PATH_BYTES];
 		struct error err;
 		struct delta_stats stats;
 		snprintf(name, sizeof(name), "deltas/step_%06u.safetensors", step);
-		join(delta, series, name);
+		bench_join(delta, series, name);
 		if (!file_exists(delta))
 			break;
 		snprintf(previous, sizeof(previous), "%s", next);
-		join(next, folder, name + strlen("deltas/"));
-		struct checkpoint *const base = open_checkpoint(previous);
+		bench_join(next, folder, name + strlen("deltas/"));
+		struct checkpoint *const base = bench_open(previous);
 		const struct delta_apply_params params = {
 			.base = base, .delta = delta, .out = next};
 		if (delta_apply(&params, &stats, &err) != 0)
-			fail(delta, &err);
+			bench_fail(delta, &err);
 		checkpoint_close(base);
 	}
 	measure("real", previous, next, folder);
@@ -259,24 +181,24 @@ int main(int argc, char **argv)
 							    : "/tmp";
 	const char *const data = getenv("DELTABUCKET_TEST_DATA");
 	const long mib = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_MIB;
-	char folder[PATH_BYTES];
-	char base[PATH_BYTES];
-	char next[PATH_BYTES];
-	char series[PATH_BYTES];
+	char folder[BENCH_PATH_BYTES];
+	char base[BENCH_PATH_BYTES];
+	char next[BENCH_PATH_BYTES];
+	char series[BENCH_PATH_BYTES];
 	struct error err;
-	join(folder, parent, "diff_rate.XXXXXX");
+	bench_join(folder, parent, "diff_rate.XXXXXX");
 	if (mib < 1 || mib > MOST_MIB || mkdtemp(folder) == NULL) {
 		fprintf(stderr, "usage: diff_rate [MIB [SERIES]]\n");
 		return EXIT_FAILURE;
 	}
-	join(base, folder, "base");
-	join(next, folder, "next");
-	make_pair(base, next, (size_t)mib);
+	bench_join(base, folder, "base");
+	bench_join(next, folder, "next");
+	bench_pair_make(base, next, (size_t)mib, CHANGES_APART);
 	measure("synthetic", base, next, folder);
-	join(series, data != NULL ? data : "", "small");
+	bench_join(series, data != NULL ? data : "", "small");
 	if (argc > 2 || data != NULL)
 		measure_series(argc > 2 ? argv[2] : series, folder);
 	if (file_remove_tree(file_system(), folder, &err) != 0)
-		fail(folder, &err);
+		bench_fail(folder, &err);
 	return EXIT_SUCCESS;
 }

@@ -30,7 +30,7 @@ from deltabucket.tensors import (CTensors, Memory, check_others, check_same, che
 
 BLOCK_BYTES = 112
 THREADS = 128  # of a thread block of device_apply and device_undo
-READ_THREADS = 32  # of one of device_read: few, so that the streams spread over the device
+READ_THREADS = 4  # of one of device_read: few, as they wait for each other at every step
 # Where the members of struct device_block that are read here begin.
 HASH_AT, NUMBER_AT = 16, 40
 MALFORMED = 1  # in the failures that a kernel leaves; 0 is fine

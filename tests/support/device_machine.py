@@ -47,6 +47,14 @@ class DeviceMachine:
     def download(self, source, nbytes):
         return numpy.frombuffer(ctypes.string_at(source.address, nbytes), numpy.uint8)
 
+    def read(self, source, begin, nbytes):
+        """Bytes from within memory that `allocate` gave; what was asked for has happened."""
+        at = source.address - source.memory.ctypes.data + begin
+        return source.memory[at:at + nbytes]
+
+    def wait(self):
+        """Until all that was asked for has happened."""
+
     def launch(self, kernel, grid, threads, arguments, count=None):
         self.before(kernel)
         self.launched.append(kernel)

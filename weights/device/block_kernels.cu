@@ -8,7 +8,7 @@
  *
  * A tile is what a thread block handles at a time: 128 stripes of 64 bytes, a stripe for each
  * thread. XXH3 takes the same stripes: within a KiB their sums do not depend on each other, so only
- * a scramble for each KiB is serial.
+ * a scramble for each KiB is serial. bench/gpu_instructions.py counts what each part costs.
  *
  * Plain C but for the words of CUDA, and right for any number of threads in a thread block: so a
  * test compiles it for the host, with one thread or with many. A class of words is called a bin,
@@ -19,6 +19,8 @@
 #ifndef KERNEL
 #define KERNEL extern "C" __global__
 #define ALIAS
+#define IS_GLOBAL(address) __builtin_assume(__isGlobal(address))
+#define ROLLED             _Pragma("unroll 1") /* a loop of few rounds, as many as the data say */
 #endif
 
 /* Parts of memory that is also read in whole eights. */
@@ -34,10 +36,16 @@ enum {
 	KIBS = STRIPES / KIB_STRIPES,
 	SECRET_BYTES = 192,
 	SHORT_MOST = 240, /* bytes that XXH3 hashes in another way */
+	PARTS = 2 * KIBS, /* of a tile, whose sums are made side by side */
+	PART_STRIPES = STRIPES / PARTS,
+	EIGHTS = STRIPE / 8,                     /* of a stripe */
+	LOADS = TILE_BYTES / 8 / DEVICE_THREADS, /* eights of a tile for each of so many threads */
 	BINS = DEVICE_CLASSES,
-	BIN_SLOTS = 16, /* BINS filled up to a power of two */
-	BIN_BITS = 8,   /* of a counter in a packed word */
-	BINS_PACKED = 6,
+	BIN_BITS = 5,   /* of a counter in a packed word */
+	BIN_WORDS = 16, /* that such a counter counts before it is emptied */
+	SEGMENTS = 8,   /* of a tile, with sums of their own */
+	SEGMENT_STRIPES = STRIPES / SEGMENTS,
+	EXPONENTS = 256,
 	GAP_BITS = 21,
 	GAP_ESCAPE = 24,
 	LENGTH_BITS = 15,
@@ -45,8 +53,10 @@ enum {
 	SIGNS_AT_ONCE = 32
 };
 
-#define FOUR_ONES 0x0001000100010001ull
-#define NOWHERE   0xffffffffu /* stands in a list for a change that was not made */
+#define FOUR_ONES  0x0001000100010001ull
+#define EIGHT_ONES 0x0101010101010101ull
+#define BINS_EVEN  0x007c1f07c1f07c1full /* counters of bins 0, 2, ... in a packed word */
+#define NOWHERE    0xffffffffu           /* stands in a list for a change that was not made */
 
 #define PRIME32_1 0x9E3779B1ull
 #define PRIME32_2 0x85EBCA77ull
@@ -98,9 +108,9 @@ struct bits {
 	const uint32_t *words;
 	uint32_t next;
 	uint32_t count; /* words that hold a byte of the payload */
+	uint32_t ahead; /* word number `next`, asked for early: memory is far */
 	uint64_t held;  /* `ready` bits; above them zeros */
 	unsigned ready;
-	uint32_t taken; /* bits */
 };
 
 /* Shows at least 32 bits; behind the end they are zeros. */
@@ -108,23 +118,28 @@ static __device__ void bits_fill(struct bits *bits)
 {
 	if (bits->ready > 32)
 		return;
-	if (bits->next < bits->count)
-		bits->held |= (uint64_t)bits->words[bits->next] << bits->ready;
-	bits->next++;
+	bits->held |= (uint64_t)bits->ahead << bits->ready;
 	bits->ready += 32;
+	bits->next++;
+	bits->ahead = bits->next < bits->count ? bits->words[bits->next] : 0;
 }
 
 static __device__ void bits_skip(struct bits *bits, unsigned count)
 {
 	bits->held >>= count;
 	bits->ready -= count;
-	bits->taken += count;
+}
+
+static __device__ uint32_t bits_taken(const struct bits *bits)
+{
+	return 32 * bits->next - bits->ready;
 }
 
 /* `count` is at most 32. */
 static __device__ uint32_t bits_take(struct bits *bits, unsigned count)
 {
-	bits_fill(bits);
+	if (bits->ready < count)
+		bits_fill(bits);
 	const uint32_t value = (uint32_t)(bits->held & ((1ull << count) - 1));
 	bits_skip(bits, count);
 	return value;
@@ -133,7 +148,8 @@ static __device__ uint32_t bits_take(struct bits *bits, unsigned count)
 /* The payload begins at a whole word of the upload. */
 static __device__ struct bits bits_open(const uint8_t *payload, uint32_t bytes)
 {
-	const struct bits bits = {(const uint32_t *)payload, 0, (bytes + 3) / 4, 0, 0, 0};
+	const uint32_t *const words = (const uint32_t *)payload;
+	const struct bits bits = {words, 0, (bytes + 3) / 4, bytes > 0 ? words[0] : 0, 0, 0};
 	return bits;
 }
 
@@ -160,14 +176,15 @@ static __device__ uint32_t gap_take(struct bits *bits, unsigned parameter)
 static __device__ int read_ranks(
 	const struct device_block *block, struct bits *bits, uint32_t *ranks)
 {
+	const uint32_t elements = block->elements;
 	for (unsigned bin = block->classes; bin-- > 0;) {
-		uint32_t next = 0;
-		for (uint32_t i = 0; i < block->counts[bin]; i++) {
-			const uint32_t rank = next + gap_take(bits, block->parameters[bin]);
-			if (rank >= block->elements)
+		const unsigned parameter = block->parameters[bin];
+		const uint32_t *const end = ranks + block->counts[bin];
+		for (uint32_t next = 0; ranks < end; next++) {
+			next += gap_take(bits, parameter);
+			if (next >= elements)
 				return -1;
-			*ranks++ = rank;
-			next = rank + 1;
+			*ranks++ = next;
 		}
 	}
 	return 0;
@@ -231,24 +248,37 @@ KERNEL void device_read(const struct device_block *blocks, uint32_t count, const
 		read_signs(&bits, block->changes, own_steps);
 		result = read_long_steps(&bits, block->changes, own_steps);
 	}
-	if (result != 0 || (bits.taken + 7) / 8 != block->payload_bytes)
+	if (result != 0 || (bits_taken(&bits) + 7) / 8 != block->payload_bytes)
 		failures[number] = DEVICE_MALFORMED;
 }
 
 /* --- the second kernel: tiles --- */
 
+/* Which words of eight bytes are in a bin: their sign bits say so. Exponents are compared side by
+ * side, with the place of the sign as room for what is borrowed. */
+struct filter {
+	uint64_t exponents; /* these bits of each word */
+	uint64_t lowest;
+	uint64_t highest; /* with the sign bits */
+	uint64_t signs;
+};
+
 struct tile {
 	uint64_t secret[SECRET_BYTES / 8];
-	uint64_t sums[STRIPES][LANES + 1]; /* what each stripe adds to each lane */
-	uint64_t parts[KIBS][LANES];
+	uint64_t parts[PARTS][LANES]; /* what the stripes of each part add to each lane */
 	uint64_t lanes[LANES];
 	uint64_t stripes[STRIPES][PITCH / 8];
+	uint64_t ones[EXPONENTS]; /* 1 in the counter of the exponent's bin */
+	struct filter filters[BINS];
 	uint32_t seen[BINS];    /* words of the bin in the tiles before */
 	uint32_t totals[BINS];  /* in this tile */
 	uint32_t cursors[BINS]; /* place of the bin's first change that is not made yet */
 	uint32_t nexts[BINS];
 	uint32_t ends[BINS];
-	uint64_t before[BINS][STRIPES / 4]; /* 16 bits a stripe: words of the bin before it */
+	uint32_t segments[BINS][SEGMENTS];  /* words of the bin before each segment */
+	uint64_t before[BINS][STRIPES / 4]; /* 16 bits a stripe: before it in its segment */
+	uint8_t bins[DEVICE_THREADS];       /* whose changes a thread makes */
+	uint8_t firsts[BINS + 1];           /* the first thread of each bin */
 };
 
 /* What one thread block works on. */
@@ -261,6 +291,13 @@ struct work {
 	uint32_t from;  /* first byte of the tile */
 	uint32_t count; /* bytes of the tile */
 };
+
+/* The same address, of which the compiler knows then that it is not in shared memory. */
+static __device__ uint8_t *device_memory(uint8_t *at)
+{
+	IS_GLOBAL(at);
+	return at;
+}
 
 static __device__ uint8_t *tile_at(struct tile *tile, uint32_t at)
 {
@@ -292,130 +329,223 @@ static __device__ uint16_t word_moved(uint16_t word, uint16_t step, unsigned wid
 	return word_place(width == 1 ? (uint8_t)place : place, width);
 }
 
-static __device__ unsigned word_bin(const struct device_block *block, uint16_t word)
+static __device__ unsigned exponent_bin(const struct device_block *block, unsigned exponent)
 {
-	const unsigned exponent = (unsigned)(word >> block->shift) & block->mask;
 	const unsigned below = exponent < block->top ? block->top - exponent : 0;
 	return below < block->classes ? below : block->classes - 1u;
 }
 
-/* Reads the tile's words, eight bytes at a time where they lie so. Zeros fill the last stripe. */
-static __device__ void tile_load(struct tile *tile, const struct work *work)
+/* A whole tile by a full thread block: all of it is on its way before the first of it is there. */
+static __device__ void load_whole(struct tile *tile, const uint64_t *from)
 {
-	const uint8_t *const from = work->words + work->from;
+	const uint32_t stripe = threadIdx.x / EIGHTS;
+	uint64_t eights[LOADS];
+	for (unsigned i = 0; i < LOADS; i++)
+		eights[i] = from[threadIdx.x + i * DEVICE_THREADS];
+	for (unsigned i = 0; i < LOADS; i++)
+		tile->stripes[stripe + i * (DEVICE_THREADS / EIGHTS)][threadIdx.x % EIGHTS] =
+			eights[i];
+}
+
+/* Eight bytes at a time where they lie so. Zeros fill the last stripe. */
+static __device__ void load_part(struct tile *tile, const struct work *work, const uint8_t *from)
+{
 	const uint32_t eights = (uint64_t)from % 8 == 0 ? work->count / 8 : 0;
 	for (uint32_t i = threadIdx.x; i < eights; i += blockDim.x)
-		tile->stripes[i / (STRIPE / 8)][i % (STRIPE / 8)] = ((const uint64_t *)from)[i];
+		tile->stripes[i / EIGHTS][i % EIGHTS] = ((const uint64_t *)from)[i];
 	const uint32_t filled = (work->count + STRIPE - 1) / STRIPE * STRIPE;
 	for (uint32_t i = 8 * eights + threadIdx.x; i < filled; i += blockDim.x)
 		*tile_at(tile, i) = i < work->count ? from[i] : 0;
 }
 
+static __device__ void tile_load(struct tile *tile, const struct work *work)
+{
+	const uint8_t *const from = device_memory(work->words + work->from);
+	if (work->count == TILE_BYTES && (uint64_t)from % 8 == 0 && blockDim.x == DEVICE_THREADS)
+		load_whole(tile, (const uint64_t *)from);
+	else
+		load_part(tile, work, from);
+}
+
 /* --- steps --- */
 
-/* Adds the words in up to eight bytes to packed counters. With constants for `bytes` and `width` the
- * compiler makes code for them. */
-static __device__ void count_words(const struct device_block *block, uint64_t eight, unsigned bytes,
-	unsigned width, uint64_t packed[2])
+/* Adds packed counters of at most BIN_WORDS words to wider ones: of even bins, and of odd ones. */
+static __device__ void widen(uint64_t ones, uint64_t counts[2])
 {
-	for (unsigned at = 0; at < bytes; at += width) {
-		const uint16_t word = (uint16_t)(eight >> 8 * at);
-		const unsigned bin = word_bin(block, width == 1 ? (uint8_t)word : word);
-		const unsigned high = bin >= BINS_PACKED;
-		const uint64_t one = 1ull << BIN_BITS * (bin - high * BINS_PACKED);
-		packed[0] += high ? 0 : one;
-		packed[1] += high ? one : 0;
+	counts[0] += ones & BINS_EVEN;
+	counts[1] += ones >> BIN_BITS & BINS_EVEN;
+}
+
+/* The words of 16 bits in a whole stripe, by bin. */
+static __device__ void count_halves(const struct tile *tile, const struct device_block *block,
+	const uint64_t *eights, uint64_t counts[2])
+{
+	const unsigned shift = block->shift;
+	const unsigned mask = block->mask;
+	for (unsigned from = 0; from < EIGHTS; from += BIN_WORDS / 4) {
+		uint64_t ones = 0;
+		for (unsigned i = from; i < from + BIN_WORDS / 4; i++) {
+			const uint32_t low = (uint32_t)eights[i];
+			const uint32_t high = (uint32_t)(eights[i] >> 32);
+			ones += tile->ones[low >> shift & mask];
+			ones += tile->ones[low >> (shift + 16) & mask];
+			ones += tile->ones[high >> shift & mask];
+			ones += tile->ones[high >> (shift + 16) & mask];
+		}
+		widen(ones, counts);
 	}
 }
 
-/* Counts the words of each bin in each stripe, in two packed words of six counters. */
-static __device__ void count_bins(struct tile *tile, const struct work *work)
+/* The same with words of 8 bits. */
+static __device__ void count_bytes(const struct tile *tile, const struct device_block *block,
+	const uint64_t *eights, uint64_t counts[2])
+{
+	for (unsigned from = 0; from < EIGHTS; from += BIN_WORDS / 8) {
+		uint64_t ones = 0;
+		for (unsigned at = 0; at < 8 * BIN_WORDS / 8; at++) {
+			const uint32_t word = (uint32_t)(eights[from + at / 8] >> at % 8 * 8);
+			ones += tile->ones[word >> block->shift & block->mask];
+		}
+		widen(ones, counts);
+	}
+}
+
+/* Words from `at` on that are in the tile, to the end of the stripe: its last one. */
+static __device__ void count_few(
+	struct tile *tile, const struct work *work, uint32_t at, uint64_t counts[2])
 {
 	const struct device_block *const block = work->block;
-	for (uint32_t stripe = threadIdx.x; stripe < STRIPES; stripe += blockDim.x) {
-		uint64_t packed[2] = {0, 0};
-		for (uint32_t i = 0; i < STRIPE / 8; i++) {
-			const uint32_t at = stripe * STRIPE + 8 * i;
-			const uint32_t left = at < work->count ? work->count - at : 0;
-			const unsigned bytes = left < 8 ? left : 8;
-			const uint64_t eight = tile->stripes[stripe][i];
-			if (bytes == 8 && block->width == 2)
-				count_words(block, eight, 8, 2, packed);
-			else if (bytes == 8)
-				count_words(block, eight, 8, 1, packed);
-			else
-				count_words(block, eight, bytes, block->width, packed);
-		}
-		for (unsigned bin = 0; bin < block->classes; bin++)
-			((shared_word *)tile->before[bin])[stripe] =
-				(uint16_t)(packed[bin / BINS_PACKED] >>
-						BIN_BITS * (bin % BINS_PACKED) &
-					((1u << BIN_BITS) - 1));
+	const uint32_t end = at + STRIPE < work->count ? at + STRIPE : work->count;
+	for (; at < end; at += block->width) {
+		const uint16_t word = word_load(tile_at(tile, at), block->width);
+		widen(tile->ones[word >> block->shift & block->mask], counts);
 	}
 }
 
-/* Turns the counts into sums of the stripes before, four at a time: a product with FOUR_ONES has in
- * each 16 bits the sum up to there. */
-static __device__ void sum_bins(struct tile *tile, const struct device_block *block)
+/* Counts the words of each bin in each stripe. */
+static __device__ void count_bins(struct tile *tile, const struct work *work)
 {
-	for (unsigned bin = threadIdx.x; bin < block->classes; bin += blockDim.x) {
-		uint64_t *const row = tile->before[bin];
+	for (uint32_t stripe = threadIdx.x; stripe < STRIPES; stripe += blockDim.x) {
+		uint64_t counts[2] = {0, 0};
+		if ((stripe + 1) * STRIPE > work->count)
+			count_few(tile, work, stripe * STRIPE, counts);
+		else if (work->block->width == 2)
+			count_halves(tile, work->block, tile->stripes[stripe], counts);
+		else
+			count_bytes(tile, work->block, tile->stripes[stripe], counts);
+		for (unsigned bin = 0; bin < BINS; bin++)
+			((shared_word *)tile->before[bin])[stripe] =
+				(uint16_t)(counts[bin % 2] >> bin / 2 * 2 * BIN_BITS &
+					(2 * STRIPE - 1));
+	}
+}
+
+/* Turns the counts into sums of the stripes before in the segment, four at a time: a product with
+ * FOUR_ONES has in each 16 bits the sum up to there. */
+static __device__ void sum_segments(struct tile *tile)
+{
+	for (unsigned t = threadIdx.x; t < BINS * SEGMENTS; t += blockDim.x) {
+		const unsigned segment = t % SEGMENTS;
+		uint64_t *const row = &tile->before[t / SEGMENTS][segment * (SEGMENT_STRIPES / 4)];
 		uint64_t total = 0;
-		for (unsigned i = 0; i < STRIPES / 4; i++) {
+		for (unsigned i = 0; i < SEGMENT_STRIPES / 4; i++) {
 			const uint64_t counts = row[i];
 			const uint64_t sums = counts * FOUR_ONES;
 			row[i] = sums - counts + total * FOUR_ONES;
 			total += sums >> 48;
 		}
-		tile->totals[bin] = (uint32_t)total;
+		tile->segments[t / SEGMENTS][segment] = (uint32_t)total;
+	}
+}
+
+static __device__ void sum_bins(struct tile *tile)
+{
+	for (unsigned bin = threadIdx.x; bin < BINS; bin += blockDim.x) {
+		uint32_t total = 0;
+		for (unsigned segment = 0; segment < SEGMENTS; segment++) {
+			const uint32_t words = tile->segments[bin][segment];
+			tile->segments[bin][segment] = total;
+			total += words;
+		}
+		tile->totals[bin] = total;
 		tile->nexts[bin] = NOWHERE;
 	}
 }
 
-/* Words of the bin in the stripes of the tile before this one. */
-static __device__ uint32_t words_before(const struct tile *tile, unsigned bin, uint32_t stripe)
+/* The stripe that has the word with this rank among the bin's words of the tile, and its rank
+ * there. */
+static __device__ uint32_t find_stripe(const struct tile *tile, unsigned bin, uint32_t *rank)
 {
-	return ((const shared_word *)tile->before[bin])[stripe];
+	const uint32_t *const segments = tile->segments[bin];
+	uint32_t segment = 0;
+	for (uint32_t step = SEGMENTS / 2; step > 0; step /= 2)
+		if (segments[segment + step] <= *rank)
+			segment += step;
+	*rank -= segments[segment];
+	const shared_word *const stripes =
+		(const shared_word *)tile->before[bin] + segment * SEGMENT_STRIPES;
+	uint32_t stripe = 0;
+	for (uint32_t step = SEGMENT_STRIPES / 2; step > 0; step /= 2)
+		if (stripes[stripe + step] <= *rank)
+			stripe += step;
+	*rank -= stripes[stripe];
+	return segment * SEGMENT_STRIPES + stripe;
+}
+
+static __device__ uint64_t filter_words(const struct filter *filter, uint64_t eight)
+{
+	const uint64_t exponents = eight & filter->exponents;
+	return ((exponents | filter->signs) - filter->lowest) & (filter->highest - exponents) &
+		filter->signs;
+}
+
+/* Where in eight bytes the word of this rank lies among those whose sign bits are set. */
+static __device__ uint32_t find_bit(uint64_t words, uint32_t rank)
+{
+	ROLLED
+	for (; rank > 0; rank--)
+		words &= words - 1;
+	return (uint32_t)__ffsll((long long)words) - 1;
 }
 
 /* The offset in the tile of the word with this rank among the bin's words of the tile. */
 static __device__ uint32_t find_word(
-	struct tile *tile, const struct device_block *block, unsigned bin, uint32_t rank)
+	const struct tile *tile, unsigned bin, unsigned width, uint32_t rank)
 {
-	uint32_t stripe = 0;
-	for (uint32_t step = STRIPES / 2; step > 0; step /= 2)
-		if (words_before(tile, bin, stripe + step) <= rank)
-			stripe += step;
-	uint32_t left = rank - words_before(tile, bin, stripe);
-	uint32_t at = stripe * STRIPE;
-	for (;; at += block->width) {
-		if (word_bin(block, word_load(tile_at(tile, at), block->width)) != bin)
-			continue;
-		if (left-- == 0)
-			return at;
+	const struct filter filter = tile->filters[bin];
+	const uint32_t stripe = find_stripe(tile, bin, &rank);
+	uint32_t i = 0;
+	uint64_t words = 0;
+	ROLLED
+	for (; i < EIGHTS; i++) {
+		words = filter_words(&filter, tile->stripes[stripe][i]);
+		const uint32_t count = (uint32_t)__popcll(words);
+		if (rank < count)
+			break;
+		rank -= count;
 	}
+	return stripe * STRIPE + 8 * i + (find_bit(words, rank) / 8 & ~(width - 1));
 }
 
 /* Puts positions in place of ranks and differences in place of steps, for the changes of the tile.
  * Changes nothing yet: bins depend on the old words. */
 static __device__ void find_changes(struct tile *tile, const struct work *work)
 {
-	const struct device_block *const block = work->block;
-	const unsigned width = block->width;
-	for (uint32_t t = threadIdx.x; t < DEVICE_THREADS; t += blockDim.x) {
-		const unsigned bin = t % BIN_SLOTS;
-		if (bin >= block->classes)
-			continue;
+	const unsigned width = work->block->width;
+	for (uint32_t t = threadIdx.x; t < tile->firsts[0]; t += blockDim.x) {
+		const unsigned bin = tile->bins[t];
+		const uint32_t stride = tile->firsts[bin] - tile->firsts[bin + 1];
 		const uint32_t seen = tile->seen[bin];
-		uint32_t i = tile->cursors[bin] + t / BIN_SLOTS;
-		for (; i < tile->ends[bin]; i += DEVICE_THREADS / BIN_SLOTS) {
+		const uint32_t limit = seen + tile->totals[bin];
+		uint32_t i = tile->cursors[bin] + t - tile->firsts[bin + 1];
+		for (; i < tile->ends[bin]; i += stride) {
 			const uint32_t rank = work->lists.places[i];
-			if (rank >= seen + tile->totals[bin])
+			if (rank >= limit)
 				break;
-			const uint32_t at = find_word(tile, block, bin, rank - seen);
+			const uint32_t at = find_word(tile, bin, width, rank - seen);
 			const uint16_t old = word_load(tile_at(tile, at), width);
 			const uint16_t moved = word_moved(old, work->lists.steps[i], width);
-			work->lists.places[i] = (work->from + at) / width;
+			work->lists.places[i] = (work->from + at) >> (width - 1);
 			work->lists.steps[i] = old ^ moved;
 		}
 		atomicMin(&tile->nexts[bin], i);
@@ -425,16 +555,17 @@ static __device__ void find_changes(struct tile *tile, const struct work *work)
 static __device__ void make_changes(struct tile *tile, const struct work *work)
 {
 	const unsigned width = work->block->width;
-	for (uint32_t t = threadIdx.x; t < DEVICE_THREADS; t += blockDim.x) {
-		const unsigned bin = t % BIN_SLOTS;
-		if (bin >= work->block->classes)
-			continue;
-		uint32_t i = tile->cursors[bin] + t / BIN_SLOTS;
-		for (; i < tile->nexts[bin]; i += DEVICE_THREADS / BIN_SLOTS) {
+	uint8_t *const words = device_memory(work->words);
+	for (uint32_t t = threadIdx.x; t < tile->firsts[0]; t += blockDim.x) {
+		const unsigned bin = tile->bins[t];
+		const uint32_t stride = tile->firsts[bin] - tile->firsts[bin + 1];
+		uint32_t i = tile->cursors[bin] + t - tile->firsts[bin + 1];
+		for (; i < tile->nexts[bin]; i += stride) {
 			const uint32_t at = work->lists.places[i] * width;
 			uint8_t *const word = tile_at(tile, at - work->from);
-			word_store(word, width, word_load(word, width) ^ work->lists.steps[i]);
-			word_store(work->words + at, width, word_load(word, width));
+			const uint16_t now = word_load(word, width) ^ work->lists.steps[i];
+			word_store(word, width, now);
+			word_store(words + at, width, now);
 		}
 	}
 }
@@ -443,15 +574,18 @@ static __device__ void change_steps(struct tile *tile, const struct work *work)
 {
 	count_bins(tile, work);
 	__syncthreads();
-	sum_bins(tile, work->block);
+	sum_segments(tile);
+	__syncthreads();
+	sum_bins(tile);
 	__syncthreads();
 	find_changes(tile, work);
 	__syncthreads();
 	make_changes(tile, work);
 	__syncthreads();
-	for (unsigned bin = threadIdx.x; bin < work->block->classes; bin += blockDim.x) {
+	for (unsigned bin = threadIdx.x; bin < BINS; bin += blockDim.x) {
 		tile->seen[bin] += tile->totals[bin];
-		tile->cursors[bin] = tile->nexts[bin];
+		if (tile->nexts[bin] != NOWHERE)
+			tile->cursors[bin] = tile->nexts[bin];
 	}
 }
 
@@ -628,28 +762,41 @@ static __device__ uint32_t plain_stripes(const struct work *work)
 	return (work->bytes - 1) / STRIPE;
 }
 
-static __device__ void sum_stripes(struct tile *tile, const struct work *work)
+/* What a stripe of a part adds to a lane. */
+static __device__ uint64_t sum_stripe(
+	const struct tile *tile, unsigned part, unsigned lane, unsigned stripe)
 {
-	const uint32_t plain = plain_stripes(work);
-	for (uint32_t stripe = threadIdx.x; stripe < STRIPES; stripe += blockDim.x) {
-		const int counts = work->from / STRIPE + stripe < plain;
-		const uint64_t *const data = tile->stripes[stripe];
-		for (unsigned lane = 0; lane < LANES; lane++) {
-			const uint64_t keyed =
-				data[lane] ^ tile->secret[stripe % KIB_STRIPES + lane];
-			const uint64_t sum = data[lane ^ 1] + (keyed & 0xffffffffu) * (keyed >> 32);
-			tile->sums[stripe][lane] = counts ? sum : 0;
-		}
-	}
+	const uint64_t *const data = tile->stripes[part * PART_STRIPES + stripe];
+	const uint64_t keyed = data[lane] ^ tile->secret[part % 2 * PART_STRIPES + stripe + lane];
+	return data[lane ^ 1] + (keyed & 0xffffffffu) * (keyed >> 32);
 }
 
-static __device__ void sum_kibs(struct tile *tile)
+static __device__ uint64_t sum_whole_part(const struct tile *tile, unsigned part, unsigned lane)
 {
-	for (uint32_t i = threadIdx.x; i < KIBS * LANES; i += blockDim.x) {
-		uint64_t sum = 0;
-		for (unsigned stripe = 0; stripe < KIB_STRIPES; stripe++)
-			sum += tile->sums[i / LANES * KIB_STRIPES + stripe][i % LANES];
-		tile->parts[i / LANES][i % LANES] = sum;
+	uint64_t sum = 0;
+	for (unsigned stripe = 0; stripe < PART_STRIPES; stripe++)
+		sum += sum_stripe(tile, part, lane, stripe);
+	return sum;
+}
+
+static __device__ uint64_t sum_last_part(
+	const struct tile *tile, unsigned part, unsigned lane, uint32_t count)
+{
+	uint64_t sum = 0;
+	for (uint32_t stripe = 0; stripe < count; stripe++)
+		sum += sum_stripe(tile, part, lane, stripe);
+	return sum;
+}
+
+static __device__ void sum_parts(struct tile *tile, const struct work *work)
+{
+	const uint32_t plain = plain_stripes(work);
+	for (uint32_t t = threadIdx.x; t < PARTS * LANES; t += blockDim.x) {
+		const unsigned part = t / LANES;
+		const uint32_t from = work->from / STRIPE + part * PART_STRIPES;
+		tile->parts[part][t % LANES] = plain >= from + PART_STRIPES
+			? sum_whole_part(tile, part, t % LANES)
+			: sum_last_part(tile, part, t % LANES, plain > from ? plain - from : 0);
 	}
 }
 
@@ -660,7 +807,7 @@ static __device__ void add_kibs(struct tile *tile, const struct work *work)
 	for (uint32_t lane = threadIdx.x; lane < LANES; lane += blockDim.x) {
 		uint64_t sum = tile->lanes[lane];
 		for (uint32_t kib = 0; kib < KIBS; kib++) {
-			sum += tile->parts[kib][lane];
+			sum += tile->parts[2 * kib][lane] + tile->parts[2 * kib + 1][lane];
 			if (first + kib < whole)
 				sum = (sum ^ sum >> 47 ^
 					      tile->secret[SECRET_BYTES / 8 - LANES + lane]) *
@@ -674,9 +821,7 @@ static __device__ void hash_tile(struct tile *tile, const struct work *work)
 {
 	if (work->bytes <= SHORT_MOST)
 		return;
-	sum_stripes(tile, work);
-	__syncthreads();
-	sum_kibs(tile);
+	sum_parts(tile, work);
 	__syncthreads();
 	add_kibs(tile, work);
 }
@@ -703,16 +848,37 @@ static __device__ uint64_t hash_end(struct tile *tile, const struct work *work)
 
 /* --- the second kernel --- */
 
-static __device__ void tile_start(struct tile *tile, const struct device_block *block)
+/* By one thread: each bin gets threads by its share of the block's changes, at least one if it has
+ * any. */
+static __device__ void share_threads(struct tile *tile, const struct device_block *block)
 {
-	const uint64_t lanes[LANES] = {PRIME32_3, PRIME64_1, PRIME64_2, PRIME64_3, PRIME64_4,
-		PRIME32_2, PRIME64_5, PRIME32_1};
-	for (uint32_t i = threadIdx.x; i < SECRET_BYTES / 8; i += blockDim.x)
-		tile->secret[i] = secret_words[i];
-	if (threadIdx.x != 0)
-		return;
-	for (unsigned lane = 0; lane < LANES; lane++)
-		tile->lanes[lane] = lanes[lane];
+	unsigned first = 0;
+	tile->firsts[BINS] = 0;
+	for (unsigned bin = BINS; bin-- > 0;) {
+		const uint32_t count = block->kind == DEVICE_STEPS ? block->counts[bin] : 0;
+		const unsigned end = count == 0
+			? first
+			: first + 1 + (DEVICE_THREADS - BINS) * count / block->changes;
+		for (; first < end; first++)
+			tile->bins[first] = (uint8_t)bin;
+		tile->firsts[bin] = (uint8_t)first;
+	}
+}
+
+static __device__ struct filter filter_of(const struct device_block *block, unsigned bin)
+{
+	const uint64_t ones = block->width == 2 ? FOUR_ONES : EIGHT_ONES;
+	const uint64_t signs = ones << (8 * block->width - 1);
+	const unsigned at = block->top > bin ? block->top - bin : 0;
+	const unsigned lowest = bin + 1 == block->classes ? 0 : at;
+	const unsigned highest = bin == 0 || at > block->mask ? block->mask : at;
+	const struct filter filter = {ones * ((unsigned)block->mask << block->shift),
+		ones * (lowest << block->shift), ones * (highest << block->shift) | signs, signs};
+	return filter;
+}
+
+static __device__ void start_bins(struct tile *tile, const struct device_block *block)
+{
 	uint32_t place = block->changes_at;
 	for (unsigned bin = BINS; bin-- > 0;) {
 		tile->seen[bin] = 0;
@@ -720,7 +886,25 @@ static __device__ void tile_start(struct tile *tile, const struct device_block *
 		tile->cursors[bin] = block->kind == DEVICE_STEPS ? place : 0;
 		place += block->counts[bin];
 		tile->ends[bin] = place;
+		tile->filters[bin] = filter_of(block, bin);
 	}
+}
+
+static __device__ void tile_start(struct tile *tile, const struct device_block *block)
+{
+	const uint64_t lanes[LANES] = {PRIME32_3, PRIME64_1, PRIME64_2, PRIME64_3, PRIME64_4,
+		PRIME32_2, PRIME64_5, PRIME32_1};
+	for (uint32_t i = threadIdx.x; i < SECRET_BYTES / 8; i += blockDim.x)
+		tile->secret[i] = secret_words[i];
+	if (block->kind == DEVICE_STEPS)
+		for (uint32_t i = threadIdx.x; i < EXPONENTS; i += blockDim.x)
+			tile->ones[i] = 1ull << BIN_BITS * exponent_bin(block, i);
+	if (threadIdx.x != 0)
+		return;
+	for (unsigned lane = 0; lane < LANES; lane++)
+		tile->lanes[lane] = lanes[lane];
+	start_bins(tile, block);
+	share_threads(tile, block);
 }
 
 /* Changes that no word was found for must not be undone. */

@@ -45,8 +45,12 @@ static uint64_t machine_high(uint64_t a, uint64_t b)
 #define __shared__    static
 #define __syncthreads machine_meet
 #define __ffs         __builtin_ffs
-#define __umul64hi    machine_high
-#define atomicMin     machine_lower
+#define __ffsll       __builtin_ffsll
+#define __popcll      (unsigned)__builtin_popcountll
+#define IS_GLOBAL(address)
+#define ROLLED
+#define __umul64hi machine_high
+#define atomicMin  machine_lower
 #include "weights/device/block_kernels.cu"
 
 typedef void machine_kernel_fn(const struct device_work *work);

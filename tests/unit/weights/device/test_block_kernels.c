@@ -13,10 +13,13 @@
 
 unit_suite_fn test_block_kernels_suite;
 
+/* Those that have classes first. */
 static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F8_E4M3, DTYPE_F8_E5M2,
-	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_F4, DTYPE_BOOL,
-	DTYPE_I16, DTYPE_I32, DTYPE_F32, DTYPE_F64, DTYPE_C64};
+	DTYPE_F8_E4M3FNUZ, DTYPE_F8_E5M2FNUZ, DTYPE_F8_E8M0, DTYPE_U8, DTYPE_I8, DTYPE_BOOL,
+	DTYPE_F4, DTYPE_F6_E2M3, DTYPE_F6_E3M2, DTYPE_U16, DTYPE_I16, DTYPE_U32, DTYPE_I32,
+	DTYPE_F32, DTYPE_U64, DTYPE_I64, DTYPE_F64, DTYPE_C64};
 enum { DTYPES = sizeof(dtypes) / sizeof(*dtypes), ULP_DTYPES = 6 };
+_Static_assert((int)DTYPES == (int)DTYPE_COUNT, "every dtype is tested");
 
 static struct block_code_context *context;
 static uint64_t random_state;
@@ -45,7 +48,16 @@ struct sample {
 	uint8_t *next;
 };
 
-/* Words with exponents like those of weights; about `share` of 65536 differ, most by one. */
+/* A word of a float: one in two has the largest exponent, one in four the next one, and so on. */
+static uint64_t weight_of(const struct ulp_format format, unsigned below, uint64_t bits)
+{
+	const unsigned exponent = format.mask / 2u - below % (format.mask / 2u);
+	return (bits >> 40 & 1) << (format.width * 8 - 1) | (uint64_t)exponent << format.shift |
+		(bits & ((1u << format.shift) - 1));
+}
+
+/* Words with exponents like those of weights. About `share` of 65536 differ, most by one; of floats
+ * the more, the smaller they are, which makes classes. */
 static struct sample sample_new(enum dtype dtype, size_t words, unsigned share)
 {
 	const size_t width = block_word_bytes(dtype);
@@ -54,21 +66,31 @@ static struct sample sample_new(enum dtype dtype, size_t words, unsigned share)
 	sample.base = memory_new(sample.len);
 	sample.next = memory_new(sample.len);
 	for (size_t i = 0; i < sample.len; i += width) {
-		uint64_t word = next_random();
 		const uint64_t dice = next_random();
-		if (format.width != 0) {
-			const unsigned exponent = format.mask / 2u -
-				(unsigned)__builtin_ctzll(dice | 1 << 14) % (format.mask / 2u);
-			word = (word >> 40 & 1) << (8 * width - 1) |
-				(uint64_t)exponent << format.shift |
-				(word & ((1u << format.shift) - 1));
-		}
+		const unsigned below = (unsigned)__builtin_ctzll(dice | 1 << 14);
+		const bool is_float = format.width != 0;
+		uint64_t word = next_random();
+		if (is_float)
+			word = weight_of(format, below, word);
 		memcpy(sample.base + i, &word, width);
-		if ((dice >> 16 & 65535) < share)
+		if ((dice >> 16 & 65535) < (is_float ? share * (1 + below * below) / 2 : share))
 			word += (dice >> 32 & 7) != 0 ? 1 : dice >> 36;
 		memcpy(sample.next + i, &word, width);
 	}
 	return sample;
+}
+
+/* Takes back the changes of floats with every other exponent, so that classes have none. */
+static void sample_calm(struct sample *sample)
+{
+	const size_t width = block_word_bytes(sample->dtype);
+	const struct ulp_format format = ulp_format_of(sample->dtype);
+	for (size_t i = 0; i < sample->len; i += width) {
+		uint64_t word = 0;
+		memcpy(&word, sample->base + i, width);
+		if (format.width != 0 && (word >> format.shift & 1) != 0)
+			memcpy(sample->next + i, sample->base + i, width);
+	}
 }
 
 static void sample_free(struct sample *sample)
@@ -77,10 +99,12 @@ static void sample_free(struct sample *sample)
 	free(sample->next);
 }
 
-/* One block on the device: all in memory of exactly its size. */
+/* One block on the device: all in memory of exactly its size. Half of them lie at a multiple of 8,
+ * the others one word behind it. */
 struct device {
 	struct device_block block;
 	struct device_work work;
+	uint8_t *memory;
 	uint8_t *words;
 	uint32_t failure;
 	uint64_t hash;
@@ -102,7 +126,9 @@ static int device_load(struct device *device, const struct sample *sample, struc
 		free(upload);
 		return -1;
 	}
-	device->words = memory_new(sample->len);
+	const size_t before = next_random() % 2 * block_word_bytes(sample->dtype);
+	device->memory = memory_new(before + sample->len);
+	device->words = device->memory + before;
 	memcpy(device->words, sample->base, sample->len);
 	device->block.words = (uint64_t)(uintptr_t)device->words;
 	device->work = (struct device_work){.blocks = &device->block,
@@ -117,7 +143,7 @@ static int device_load(struct device *device, const struct sample *sample, struc
 
 static void device_free(struct device *device)
 {
-	free(device->words);
+	free(device->memory);
 	free(device->work.upload);
 	free(device->work.places);
 	free(device->work.steps);
@@ -128,15 +154,26 @@ static void expect_base(const struct device *device, const struct sample *sample
 	ck_assert_mem_eq(device->words, sample->base, sample->len);
 }
 
-static void expect_equal(const struct sample *sample, unsigned threads, unsigned *modes)
+/* What else is noted of a block beside its mode. */
+enum { MANY_CLASSES = 1 << BLOCK_MODE_COUNT, CALM_CLASSES = MANY_CLASSES << 1 };
+
+static unsigned notes_of(const struct device_block *block)
+{
+	unsigned notes = block->classes > 5 ? MANY_CLASSES : 0;
+	for (unsigned i = 0; i < block->classes; i++)
+		notes |= block->counts[i] == 0 ? CALM_CLASSES : 0;
+	return notes;
+}
+
+static void expect_equal(const struct sample *sample, unsigned threads, unsigned *notes)
 {
 	struct buffer block;
 	struct device device = {.failure = 0};
 	buffer_init(&block, SIZE_MAX);
 	block_code_encode(context, sample->dtype, span_of(sample->base, sample->len),
 		span_of(sample->next, sample->len), &block, NULL);
-	*modes |= 1u << (block.data[0] & 15);
 	ck_assert_int_eq(device_load(&device, sample, buffer_span(&block)), 0);
+	*notes |= 1u << (block.data[0] & 15) | notes_of(&device.block);
 	device_machine_change(&device.work, threads);
 	ck_assert_uint_eq(device.failure, DEVICE_FINE);
 	ck_assert_mem_eq(device.words, sample->next, sample->len);
@@ -154,42 +191,48 @@ static const unsigned shares[] = {0, 1, 200, 786, 6000, 20000, 65536};
 START_TEST(test_every_dtype)
 {
 	const enum dtype dtype = dtypes[_i];
-	unsigned modes = 0;
+	unsigned notes = 0;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (size_t k = 0; k < sizeof(shares) / sizeof(*shares); k++) {
 			struct sample sample = sample_new(dtype, sizes[i], shares[k]);
-			expect_equal(&sample, 1, &modes);
+			expect_equal(&sample, 1, &notes);
 			sample_free(&sample);
 		}
-	ck_assert_uint_ne(modes & 1u << BLOCK_MODE_UNCHANGED, 0);
-	if (_i < ULP_DTYPES)
-		ck_assert_uint_ne(modes & 1u << BLOCK_MODE_ULP, 0);
-	else
-		ck_assert_uint_ne(modes & 1u << BLOCK_MODE_WORDS, 0);
+	ck_assert_uint_ne(notes & 1u << BLOCK_MODE_UNCHANGED, 0);
+	if (_i < ULP_DTYPES) {
+		ck_assert_uint_ne(notes & 1u << BLOCK_MODE_ULP, 0);
+		ck_assert_uint_ne(notes & MANY_CLASSES, 0);
+	} else
+		ck_assert_uint_ne(notes & 1u << BLOCK_MODE_WORDS, 0);
 }
 END_TEST
 
-/* With many threads side by side, which the thread sanitizer watches. */
+/* With many threads side by side, which the thread sanitizer watches; and where every other class
+ * has no change. */
 START_TEST(test_many_threads)
 {
 	static const unsigned threads[] = {3, 16, DEVICE_THREADS};
-	unsigned modes = 0;
+	unsigned notes = 0;
 	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
-		for (int dtype = 0; dtype < DTYPES; dtype += 3) {
+		for (int dtype = 0; dtype < DTYPES; dtype += dtype < ULP_DTYPES ? 1 : 4) {
 			struct sample sample = sample_new(dtypes[dtype], 10000, 900);
-			expect_equal(&sample, threads[i], &modes);
+			expect_equal(&sample, threads[i], &notes);
+			sample_calm(&sample);
+			expect_equal(&sample, threads[i], &notes);
 			sample_free(&sample);
 		}
+	ck_assert_uint_ne(notes & MANY_CLASSES, 0);
+	ck_assert_uint_ne(notes & CALM_CLASSES, 0);
 }
 END_TEST
 
 START_TEST(test_whole_blocks)
 {
-	unsigned modes = 0;
+	unsigned notes = 0;
 	for (int dtype = 0; dtype < DTYPES; dtype += 2) {
 		struct sample sample = sample_new(
 			dtypes[dtype], BLOCK_CODE_ELEMENTS, dtype % 4 == 0 ? 786 : 30000);
-		expect_equal(&sample, 1, &modes);
+		expect_equal(&sample, 1, &notes);
 		sample_free(&sample);
 	}
 }
@@ -198,23 +241,26 @@ END_TEST
 /* What compresses as a whole, as it is or as a difference, and what does not compress at all. */
 START_TEST(test_whole_modes)
 {
-	unsigned modes = 0;
+	unsigned notes = 0;
 	struct sample sample = sample_new(DTYPE_F32, 5000, 65536);
-	expect_equal(&sample, 1, &modes);
+	expect_equal(&sample, 1, &notes);
 	for (size_t i = 0; i < sample.len; i++)
 		sample.next[i] = (uint8_t)next_random();
-	expect_equal(&sample, 1, &modes);
+	expect_equal(&sample, 1, &notes);
 	memset(sample.next, 7, sample.len);
-	expect_equal(&sample, 1, &modes);
+	expect_equal(&sample, 1, &notes);
 	ck_assert_uint_eq(
-		modes, 1u << BLOCK_MODE_RAW | 1u << BLOCK_MODE_PLANES | 1u << BLOCK_MODE_XOR);
+		notes, 1u << BLOCK_MODE_RAW | 1u << BLOCK_MODE_PLANES | 1u << BLOCK_MODE_XOR);
 	sample_free(&sample);
 }
 END_TEST
 
+/* What the host refuses, and then what `enum device_failure` has. */
+enum { VERDICT_REFUSED, VERDICT_OF_DEVICE, VERDICTS = VERDICT_OF_DEVICE + DEVICE_MISMATCH + 1 };
+
 /* The same verdict as the decoder's, and the same bytes; after a failure the base can be had. */
 static void expect_same_verdict(
-	const struct sample *sample, struct span block, unsigned threads, unsigned *seen)
+	const struct sample *sample, struct span block, unsigned threads, unsigned seen[VERDICTS])
 {
 	struct block_unpack_size size;
 	struct device device = {.failure = 0};
@@ -230,12 +276,12 @@ static void expect_same_verdict(
 	if (device_load(&device, sample, block) != 0) {
 		ck_assert_int_eq(decoded, -1);
 		ck_assert(!has_header || wanted.kind == ERROR_INVALID);
-		seen[0]++;
+		seen[VERDICT_REFUSED]++;
 		free(into);
 		return;
 	}
 	device_machine_change(&device.work, threads);
-	seen[1 + device.failure]++;
+	seen[VERDICT_OF_DEVICE + device.failure]++;
 	if (decoded == 0) {
 		ck_assert_uint_eq(device.failure, DEVICE_FINE);
 		ck_assert_mem_eq(device.words, into, sample->len);
@@ -261,29 +307,67 @@ static void damage(struct buffer *block)
 	}
 }
 
+/* A base and a result of any kind, so that the encoder takes every mode; one in twenty has several
+ * tiles. */
+static struct sample any_sample(enum dtype dtype)
+{
+	const uint64_t kind = next_random() % 8;
+	const size_t words = 1 + next_random() % (next_random() % 20 == 0 ? 9000 : 700);
+	unsigned share = words > 700 ? 700 : (unsigned)(next_random() % 9000);
+	if (kind < 2)
+		share = kind == 0 ? 0 : 65536;
+	struct sample sample = sample_new(dtype, words, share);
+	if (kind == 2)
+		memset(sample.next, 7, sample.len);
+	for (size_t i = 0; kind == 3 && i < sample.len; i++)
+		sample.next[i] = (uint8_t)next_random();
+	return sample;
+}
+
+/* Mostly one, which is quick. Primes, so that a build that leaps does not have more of them. */
+static unsigned any_threads(int round)
+{
+	if (round % 997 == 0)
+		return DEVICE_THREADS;
+	return round % 211 == 0 ? 16 : round % 53 == 0 ? 3 : 1;
+}
+
+/* Of blocks whose first byte was as it is in no mode. */
+enum { MODE_UNKNOWN = BLOCK_MODE_COUNT, MODES };
+
+static void judge_damaged(
+	enum dtype dtype, int round, struct buffer *whole, unsigned seen[MODES][VERDICTS])
+{
+	struct sample sample = any_sample(dtype);
+	buffer_reset(whole);
+	block_code_encode(context, dtype, span_of(sample.base, sample.len),
+		span_of(sample.next, sample.len), whole, NULL);
+	damage(whole);
+	uint8_t *const exact = memory_new(whole->len);
+	memcpy(exact, whole->data, whole->len);
+	const unsigned mode = exact[0] & 15;
+	expect_same_verdict(&sample, span_of(exact, whole->len), any_threads(round),
+		seen[mode < BLOCK_MODE_COUNT ? mode : MODE_UNKNOWN]);
+	free(exact);
+	sample_free(&sample);
+}
+
 START_TEST(test_damaged_blocks)
 {
-	enum { ROUNDS = 100000 };
-	unsigned seen[4] = {0};
+	enum { ROUNDS = 100000, MANY = 100 };
+	unsigned seen[MODES][VERDICTS] = {{0}};
 	struct buffer whole;
 	buffer_init(&whole, SIZE_MAX);
-	for (int round = 0; round < ROUNDS; round += unit_stride(5)) {
-		const enum dtype dtype = dtypes[next_random() % DTYPES];
-		struct sample sample = sample_new(
-			dtype, 1 + next_random() % 700, (unsigned)(next_random() % 9000));
-		buffer_reset(&whole);
-		block_code_encode(context, dtype, span_of(sample.base, sample.len),
-			span_of(sample.next, sample.len), &whole, NULL);
-		damage(&whole);
-		uint8_t *const exact = memory_new(whole.len);
-		memcpy(exact, whole.data, whole.len);
-		expect_same_verdict(&sample, span_of(exact, whole.len), 1, seen);
-		free(exact);
-		sample_free(&sample);
-	}
+	for (int round = 0; round < ROUNDS; round += unit_stride(5))
+		judge_damaged(dtypes[next_random() % DTYPES], round, &whole, seen);
 	buffer_release(&whole);
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_uint_gt(seen[i], i == 1 ? 0 : 100);
+	for (unsigned mode = 0; mode < BLOCK_MODE_COUNT; mode++) {
+		ck_assert_uint_gt(seen[mode][VERDICT_REFUSED], MANY);
+		ck_assert_uint_gt(seen[mode][VERDICT_OF_DEVICE + DEVICE_MISMATCH], MANY);
+	}
+	ck_assert_uint_gt(seen[BLOCK_MODE_ULP][VERDICT_OF_DEVICE + DEVICE_FINE], 0);
+	ck_assert_uint_gt(seen[BLOCK_MODE_ULP][VERDICT_OF_DEVICE + DEVICE_MALFORMED], MANY);
+	ck_assert_uint_gt(seen[MODE_UNKNOWN][VERDICT_REFUSED], MANY);
 }
 END_TEST
 
@@ -291,7 +375,7 @@ END_TEST
 START_TEST(test_wrong_base)
 {
 	struct buffer block;
-	unsigned seen[4] = {0};
+	unsigned seen[VERDICTS] = {0};
 	buffer_init(&block, SIZE_MAX);
 	for (int round = 0; round < 200; round++) {
 		struct sample sample = sample_new(DTYPE_BF16, 9000, 700);
@@ -306,7 +390,7 @@ START_TEST(test_wrong_base)
 		sample_free(&other);
 	}
 	buffer_release(&block);
-	ck_assert_uint_eq(seen[1 + DEVICE_MISMATCH], 200);
+	ck_assert_uint_eq(seen[VERDICT_OF_DEVICE + DEVICE_MISMATCH], 200);
 }
 END_TEST
 
