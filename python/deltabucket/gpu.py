@@ -293,9 +293,9 @@ class Patcher:
                 f'are {f"those of step {self.number}" if self.digest else "of no known step"}.',
                 kind='wrong_base')
         self._forget()
-        for delta in prepared.deltas:
-            delta.allocate(self._machine)
-        self._applied, self.digest = prepared, ''
+        self._applied = prepared
+        self._allocate(prepared)
+        self.digest = ''
         for delta in prepared.deltas:
             failures = delta.apply(self._machine)
             if failures.any():
@@ -304,6 +304,14 @@ class Patcher:
             delta.before = self._hashes[delta.numbers]
             self._hashes[delta.numbers] = delta.hashes
         self.number, self.digest = prepared.number, prepared.digest
+
+    def _allocate(self, prepared: Prepared) -> None:
+        try:
+            for delta in prepared.deltas:
+                delta.allocate(self._machine)
+        except BaseException:
+            self._forget()
+            raise
 
     def _take_back(self, prepared: Prepared) -> None:
         """Also what was begun and not ended. Spoiled when the base cannot be proven then."""

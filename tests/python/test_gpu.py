@@ -7,6 +7,7 @@ import threading
 import types
 import unittest
 import unittest.mock
+import weakref
 
 from tests.support.clients import INSTALLED
 from tests.support.daemon import Daemon
@@ -363,19 +364,22 @@ class Patching(unittest.TestCase):
         self.assertHolds(self.state)
 
     def test_a_device_without_memory(self):
-        """Nothing was changed, and it can be tried again."""
+        """Nothing was changed and nothing is kept, and it can be tried again."""
         patcher = self.patcher(load=True)
         before, prepared = self.prepared(patcher, 2)
-        allocate, count = self.machine.allocate, []
+        allocate, made = self.machine.allocate, []
 
         def full(nbytes):
-            count.append(nbytes)
-            if len(count) == 8:  # for the second delta
+            if len(made) == 7:  # of the second delta one
                 raise MemoryError
-            return allocate(nbytes)
+            memory = allocate(nbytes)
+            made.append(weakref.ref(memory))
+            return memory
         self.machine.allocate = full
         with self.assertRaises(MemoryError):
             prepared.apply()
+        self.assertEqual([memory() for memory in made], [None] * 7)
+        self.machine.allocate = allocate
         self.assertHolds(before)
         patcher.prove()
         prepared.apply()
