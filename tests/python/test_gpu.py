@@ -344,6 +344,25 @@ class Patching(unittest.TestCase):
         patcher.apply(self.steps.next(60))
         self.assertHolds(self.state)
 
+    def test_how_long_memory_of_the_device_is_kept(self):
+        patcher = self.patcher(load=True)
+        made = []
+        allocate = self.machine.allocate
+
+        def noted(nbytes):
+            memory = allocate(nbytes)
+            made.append(weakref.ref(memory))
+            return memory
+        self.machine.allocate = noted
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertTrue(made and not any(memory() for memory in made))
+        _, prepared = self.prepared(patcher)
+        prepared.apply()
+        self.assertTrue(any(memory() for memory in made))
+        prepared.forget()
+        self.assertFalse(any(memory() for memory in made))
+
     def test_taking_back_what_was_interrupted(self):
         patcher = self.patcher(load=True)
         before, prepared = self.prepared(patcher, 2)
