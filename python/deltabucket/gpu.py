@@ -346,7 +346,6 @@ class Patcher:
         self._applied = None
 
 
-
 class Prepared:
     """A step laid out in memory of the host for the tensors of a Patcher; `Patcher.prepare` makes
     it. It can be applied, taken back and applied again.

@@ -90,8 +90,8 @@ class DeltaMove:
     The base of the deltas was proven when they were laid out. What something else has changed since
     is found by the hashes of the result; then it cannot be proven to be the old step either."""
 
-    def __init__(self, prepared: Prepared, pairs: Change, elements: int, leads_back: bool = False,
-                 ) -> None:
+    def __init__(self, prepared: Prepared, pairs: Change, elements: int,
+                 leads_back: bool = False) -> None:
         """elements: of the parameters that the deltas might change. leads_back: the deltas were
         applied, and are taken back."""
         # Of blocks that cross whole nobody has counted the elements.
