@@ -326,6 +326,17 @@ class Patching(unittest.TestCase):
             prepared.apply()
         self.assertHolds(self.state)
 
+    def test_a_step_without_change(self):
+        patcher = self.patcher(load=True)
+        self.run_.publish(self.state)
+        prepared = patcher.prepare(self.steps.next(60))
+        done = prepared.apply()
+        self.assertEqual((done.came_whole, done.blocks, done.upload_bytes, patcher.number), (False, 0, 0, 1))
+        prepared.take_back()
+        self.assertEqual(patcher.number, 0)
+        self.assertEqual(patcher.apply(self.steps.step).upload_bytes, 0)
+        self.assertHolds(self.state)
+
     def test_how_long_a_step_can_be_taken_back(self):
         patcher = self.patcher(load=True)
         _, first = self.prepared(patcher)
