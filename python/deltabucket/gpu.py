@@ -269,11 +269,10 @@ class Patcher:
         """The deltas from what the tensors hold to the step; None where it must be copied. A block
         that no delta has is proven by none: it is right because the tensors are the first one's
         base, which the digests say."""
-        if not self.digest or step.is_part:
+        if not self.digest or step.is_part or step.came_whole:
             return None
         try:
-            deltas = [_Delta(self._device, path) for path in
-                      ([] if step.came_whole else step.deltas())]
+            deltas = [_Delta(self._device, path) for path in step.deltas()]
         except errors.Unsupported:
             return None
         at = self.digest
