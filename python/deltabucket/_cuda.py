@@ -20,11 +20,7 @@ KERNELS = ('device_read', 'device_apply', 'device_undo')
 def compiled(architecture: str) -> bytes:
     """The kernels for an architecture like 'sm_90', as a cubin. Unsupported, with the compiler's
     words, when there is no NVRTC or it does not know the architecture."""
-    try:
-        from cuda.bindings import nvrtc
-    except ImportError as failure:
-        raise errors.Unsupported('There is no compiler for the kernels: pip install '
-                                 "'deltabucket[gpu]'.", kind='unsupported') from failure
+    nvrtc, _ = _bindings()
     source = text_of(lib.deltabucket_device_source()).encode()
     program = _checked(nvrtc.nvrtcCreateProgram(source, b'block_kernels.cu', 0, [], []))
     try:
@@ -48,9 +44,9 @@ class Cuda:
     other streams do with the tensors is not waited for."""
 
     def __init__(self, device: Any) -> None:
-        """device: a torch.device of type cuda."""
+        """device: a torch.device of type cuda. Unsupported as of `compiled`."""
+        _, driver = _bindings()
         import torch
-        from cuda.bindings import driver
         self._torch = torch
         self._driver = driver
         self._device = device
@@ -109,6 +105,17 @@ class Allocated:
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
         self.address: int = tensor.data_ptr()
+
+
+def _bindings() -> tuple[Any, Any]:
+    """nvrtc and driver of cuda.bindings. Unsupported where they, or NVRTC's library, are missing."""
+    try:
+        from cuda.bindings import driver, nvrtc
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as failure:
+        raise errors.Unsupported('There is no compiler for the kernels: pip install '
+                                 "'deltabucket[gpu]'.", kind='unsupported') from failure
+    return nvrtc, driver
 
 
 def _checked(result: Any) -> Any:

@@ -2,8 +2,12 @@
 server against real torch tensors; and the same source compiled for the GPUs that there are."""
 import contextlib
 import os
+import shutil
+import threading
 import types
 import unittest
+import unittest.mock
+import weakref
 
 from tests.support.clients import INSTALLED
 from tests.support.daemon import Daemon
@@ -278,10 +282,159 @@ class Patching(unittest.TestCase):
         self.assertHolds(before)
         self.assertEqual(self.machine.launched.count('device_undo'), 2)
 
+    def prepared(self, patcher, count=1):
+        """(the tensors before, what is laid out for the steps that follow, as one)"""
+        before = self.copy()
+        for _ in range(count):
+            self.publish()
+        return before, patcher.prepare(self.steps.next(60))
+
+    def test_preparing_needs_no_device(self):
+        """Another thread does it while the tensors are in use; the delta's files may go then."""
+        patcher = self.patcher(load=True)
+        before = self.copy()
+        self.publish()
+        step = self.steps.next(60)
+        launched, made = list(self.machine.launched), []
+        thread = threading.Thread(target=lambda: made.append(patcher.prepare(step)))
+        thread.start()
+        thread.join()
+        prepared, = made
+        for path in step.deltas():
+            shutil.rmtree(os.path.dirname(path))
+        self.assertEqual((self.machine.launched, patcher.number), (launched, 0))
+        self.assertHolds(before)
+        done = prepared.apply()
+        self.assertEqual((done.step, patcher.number, prepared.is_applied), (1, 1, True))
+        self.assertEqual((done.blocks, done.upload_bytes), (prepared.blocks, prepared.upload_bytes))
+        self.assertHolds(self.state)
+
+    def test_a_step_that_is_taken_back_and_comes_again(self):
+        patcher = self.patcher(load=True)
+        for count in (1, 3):
+            held = patcher.number
+            before, prepared = self.prepared(patcher, count)
+            prepared.take_back()  # nothing was applied
+            for _ in range(2):
+                prepared.apply()
+                self.assertHolds(self.state)
+                patcher.prove()
+                prepared.take_back()
+                self.assertHolds(before)
+                self.assertEqual((patcher.number, prepared.is_applied), (held, False))
+                patcher.prove()
+            prepared.apply()
+        self.assertHolds(self.state)
+
+    def test_a_step_without_change(self):
+        patcher = self.patcher(load=True)
+        self.run_.publish(self.state)
+        prepared = patcher.prepare(self.steps.next(60))
+        done = prepared.apply()
+        self.assertEqual((done.came_whole, done.blocks, done.upload_bytes, patcher.number), (False, 0, 0, 1))
+        prepared.take_back()
+        self.assertEqual(patcher.number, 0)
+        self.assertEqual(patcher.apply(self.steps.step).upload_bytes, 0)
+        self.assertHolds(self.state)
+
+    def test_how_long_a_step_can_be_taken_back(self):
+        patcher = self.patcher(load=True)
+        _, first = self.prepared(patcher)
+        first.apply()
+        _, second = self.prepared(patcher)
+        second.apply()
+        with self.assertRaisesRegex(ValueError, 'Step 1 was not the last'):
+            first.take_back()
+        with self.assertRaisesRegex(deltabucket.WrongBase, 'laid out for step 0'):
+            first.apply()
+        self.assertHolds(self.state)
+        second.forget()
+        with self.assertRaisesRegex(ValueError, 'Step 2 was not the last'):
+            second.take_back()
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertHolds(self.state)
+
+    def test_how_long_memory_of_the_device_is_kept(self):
+        patcher = self.patcher(load=True)
+        made = []
+        allocate = self.machine.allocate
+
+        def noted(nbytes):
+            memory = allocate(nbytes)
+            made.append(weakref.ref(memory))
+            return memory
+        self.machine.allocate = noted
+        self.publish()
+        patcher.apply(self.steps.next(60))
+        self.assertTrue(made and not any(memory() for memory in made))
+        _, prepared = self.prepared(patcher)
+        prepared.apply()
+        self.assertTrue(any(memory() for memory in made))
+        prepared.forget()
+        self.assertFalse(any(memory() for memory in made))
+
+    def test_taking_back_what_was_interrupted(self):
+        patcher = self.patcher(load=True)
+        before, prepared = self.prepared(patcher, 2)
+        launched = []
+
+        def interrupt(kernel):
+            launched.append(kernel)
+            if launched.count('device_apply') == 2:
+                raise KeyboardInterrupt
+        self.machine.before = interrupt
+        with self.assertRaises(KeyboardInterrupt):
+            prepared.apply()
+        self.machine.before = lambda kernel: None
+        self.assertEqual(patcher.digest, '')
+        prepared.take_back()
+        self.assertHolds(before)
+        prepared.apply()
+        self.assertHolds(self.state)
+
+    def test_a_device_without_memory(self):
+        """Nothing was changed and nothing is kept, and it can be tried again."""
+        patcher = self.patcher(load=True)
+        before, prepared = self.prepared(patcher, 2)
+        allocate, made = self.machine.allocate, []
+
+        def full(nbytes):
+            if len(made) == 7:  # of the second delta one
+                raise MemoryError
+            memory = allocate(nbytes)
+            made.append(weakref.ref(memory))
+            return memory
+        self.machine.allocate = full
+        with self.assertRaises(MemoryError):
+            prepared.apply()
+        self.assertEqual([memory() for memory in made], [None] * 7)
+        self.machine.allocate = allocate
+        self.assertHolds(before)
+        patcher.prove()
+        prepared.apply()
+        self.assertHolds(self.state)
+
+    def test_what_cannot_be_taken_back(self):
+        patcher = self.patcher(load=True)
+        _, prepared = self.prepared(patcher)
+        prepared.apply()
+        self.device['embed'][-1, -1] += 1
+        for _ in range(2):
+            with self.assertRaises(deltabucket.Spoiled):
+                prepared.take_back()
+        with self.assertRaisesRegex(deltabucket.WrongBase, 'of no known step'):
+            prepared.apply()
+        self.assertIsNone(patcher.prepare(self.steps.step))
+        self.assertTrue(patcher.apply(self.steps.step).came_whole)
+        self.assertHolds(self.state)
+
     def test_formats_that_the_device_does_not_know(self):
         patcher = self.patcher(load=True)
         self.publish(format='slime-xor')
-        done = patcher.apply(self.steps.next(60))
+        step = self.steps.next(60)
+        self.assertIsNone(patcher.prepare(step))
+        done = patcher.apply(step)
         self.assertTrue(done.came_whole)
         self.assertHolds(self.state)
 
@@ -360,3 +513,6 @@ class Compiling(unittest.TestCase):
     def test_without_a_compiler(self):
         done = run_script(COMPILE, environment='torch')
         self.assertIn("pip install 'deltabucket[gpu]'", done.stderr)
+        with unittest.mock.patch.dict('sys.modules', {'cuda.bindings': None}), \
+                self.assertRaisesRegex(deltabucket.Unsupported, 'no compiler'):
+            Cuda(torch.device('cuda'))

@@ -1,5 +1,6 @@
 """A device made of this machine, for `deltabucket.gpu`: the kernels compiled for the host."""
 import ctypes
+import functools
 import os
 import subprocess
 
@@ -28,10 +29,11 @@ class Allocated:
 
 class DeviceMachine:
     """deltabucket.gpu.Machine over memory of the host; what was launched, in order, in `launched`.
-    `before`: called with the kernel's name before each."""
+    `before`: called with the kernel's name before each.
+    made: what `library` gives, in a process that cannot make it."""
 
-    def __init__(self):
-        self.library = ctypes.CDLL(library())
+    def __init__(self, made=None):
+        self.library = ctypes.CDLL(made or library())
         self.launched = []
         self.before = lambda kernel: None
 
@@ -64,6 +66,7 @@ class DeviceMachine:
         getattr(self.library, kernel.replace('device_', 'device_machine_'))(ctypes.byref(work), 1)
 
 
+@functools.cache
 def library():
     """The path of the kernels as a shared library of the build in $DELTABUCKET_BUILD."""
     made = os.path.join(BUILD, 'device_machine.so')

@@ -62,18 +62,22 @@ class Refused(Exception):
 
 
 class VllmServer:
-    """The server of vllm_server.py. `call` posts JSON, `get` gets it."""
+    """The server of vllm_server.py. `call` posts JSON, `get` gets it. deltas: whether its ranks have something that applies deltas."""
 
-    def __init__(self, model, folder, tensor_parallel=1, daemon=None, **variables):
+    def __init__(self, model, folder, tensor_parallel=1, daemon=None, deltas=True, **variables):
         self.port, self.state = free_port(), os.path.join(folder, 'state')
         entries = os.path.join(folder, 'entries')
         announce(entries)
+        kernels = ''
+        if deltas:
+            from tests.support.device_machine import library  # which needs numpy
+            kernels = library()
         self.log = open(os.path.join(folder, 'vllm.log'), 'w+')
         environment = {name: value for name, value in os.environ.items() if not name.startswith('DELTABUCKET_')}
         environment.update(PYTHONPATH=os.pathsep.join([PACKAGE, entries, SOURCE]), VLLM_PLUGINS='deltabucket', HOME=folder,
                            **variables_of(daemon), **variables)
-        self.process = subprocess.Popen([PYTHON, SERVER, model, str(tensor_parallel), str(self.port), str(free_port())], env=environment,
-                                        stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen([PYTHON, SERVER, model, str(tensor_parallel), str(self.port), str(free_port()), kernels],
+                                        env=environment, stdout=self.log, stderr=subprocess.STDOUT)
 
     def __enter__(self):
         limit = time.monotonic() + START_SECONDS
@@ -123,8 +127,8 @@ class VllmServer:
         return made
 
     def stage(self, step):
-        """Lays a step out in all workers; gives what they tell when that has ended."""
-        self.call('/init_weight_transfer_engine', {'init_info': {'step': step.number, 'path': step.path, 'state': self.state}})
+        """Lays a step out in all workers; gives what they tell when that has ended. step: a deltabucket.Step, or what has number, path and deltas."""
+        self.call('/init_weight_transfer_engine', {'init_info': self.info_of(step)})
         limit = time.monotonic() + REPLY_SECONDS
         while True:
             told = list(self.told().values())
@@ -133,6 +137,9 @@ class VllmServer:
             if time.monotonic() > limit:
                 raise AssertionError(f'Step {step.number} was not laid out: {told}')
             time.sleep(0.01)
+
+    def info_of(self, step):
+        return {'step': step.number, 'path': step.path, 'state': self.state, 'deltas': step.deltas()}
 
     def update(self, number):
         self.call('/start_weight_update', {})

@@ -1,15 +1,18 @@
 """vLLM without a GPU: its own models, workers' code, engine client's code, routers and plug-ins in a server that generates nothing. Run by vLLM's
-Python: vllm_server.py MODEL-FOLDER TENSOR-PARALLEL PORT RANKS-PORT.
+Python: vllm_server.py MODEL-FOLDER TENSOR-PARALLEL PORT RANKS-PORT KERNELS. KERNELS: those of `deltabucket.gpu`, compiled for the host
+(tests/support/device_machine.py), which stand for a GPU; '' for none.
 
 Real: the model, gpu_worker.Worker's update session, the factory, AsyncLLM's calls, the routes of /pause to /resume and /health, the loading of
 plug-ins. Not real: the engine core with its scheduler (a flag says whether it is paused) and the processes' ways of talking. Routes of its own, for the
-tests: /test/holds?path=FOLDER says whether the parameters of all ranks are what vLLM's loader makes of that folder, /test/write?rank=R changes a
-parameter behind everybody's back, and back again the second time, /test/break?rank=R&what=W makes the next move of a rank fail (W: apply, undo),
+tests: /test/holds?path=FOLDER says whether the parameters of all ranks are what vLLM's loader makes of that folder, /test/write?rank=R&name=N changes
+a parameter behind everybody's back, and back again the second time, /test/break?rank=R&what=W makes the next move of a rank fail (W: delta, pairs, or
+undo: pairs, and it cannot be taken back),
 /test/calls lists what the engine core was told.
 """
 import asyncio
 import contextlib
 import ctypes
+import dataclasses
 import hashlib
 import multiprocessing
 import os
@@ -44,10 +47,47 @@ class Runner:
         self.lora_resets += 1
 
 
+class Broken:
+    """A move that leaves one element of its pairs wrong, for ever or until it is taken back."""
+
+    def __init__(self, move, is_final):
+        self.move, self.is_final = move, is_final
+
+    def apply(self):
+        from deltabucket.vllm.change import Change
+        change = self.move if isinstance(self.move, Change) else self.move._pairs
+        pairs = change._there()[0]
+        write = pairs.write
+
+        def broken(values):
+            pairs.write = write
+            write(values)
+            pairs.bits[pairs.places[0]] ^= 1
+        pairs.write = broken
+        return self.move.apply()
+
+    def undo(self):
+        return False if self.is_final else self.move.undo()
+
+    def __getattr__(self, name):
+        return getattr(self.move, name)
+
+
+def machine_of(kernels):
+    """What applies deltas in this process, if anything does, which the backend uses from now on."""
+    if not kernels:
+        return None
+    from deltabucket.vllm.engine import StepEngine
+    from tests.support.device_machine import DeviceMachine
+    machine = DeviceMachine(kernels)
+    StepEngine.machine_of = staticmethod(lambda device: machine)
+    return machine
+
+
 class Rank:
     """A worker: vLLM's, without a device."""
 
-    def __init__(self, folder, tensor_parallel, rank, port):
+    def __init__(self, folder, tensor_parallel, rank, port, kernels):
         import torch
         from vllm.config import set_current_vllm_config
         from vllm.distributed import init_distributed_environment, initialize_model_parallel
@@ -56,6 +96,7 @@ class Rank:
         from vllm.v1.worker.gpu_worker import Worker
         torch.set_num_threads(1)
         load_general_plugins()
+        self.machine = machine_of(kernels)
         config = config_of(folder, tensor_parallel)
         config.parallel_config.rank = rank
         with set_current_vllm_config(config):
@@ -94,41 +135,38 @@ class Rank:
     def holds(self, path):
         return self.sums(self.model) == self.sums(self.loaded(path))
 
-    def write(self):
+    def write(self, name='model.norm.weight'):
         import torch
-        parameter = dict(self.model.named_parameters())['model.norm.weight'].data
-        parameter.view(torch.int16).bitwise_xor_(1)
+        dict(self.model.named_parameters())[name].data.view(torch.int16).bitwise_xor_(1)
 
     def break_next(self, what):
-        """The next move leaves one element wrong; with undo it cannot be taken back either."""
-        from deltabucket.vllm import change
-
-        class Broken(change.Change):
-            def apply(self):
-                super().apply()
-                self._pairs[0].bits[self._pairs[0].places[0]] ^= 1
-                return all([one.holds(one.new) for one in self._pairs])
-
-            def undo(self):
-                return False if what == 'undo' else super().undo()
+        """The next move leaves one element wrong."""
         engine = self.worker.weight_transfer_engine
         find = engine._find
 
         def broken(number):
             engine._find = find
             staged = find(number)
-            staged.move.__class__ = Broken
-            return staged
+            if what == 'delta':
+                self.machine.before = self.break_delta
+                return staged
+            return dataclasses.replace(staged, move=Broken(staged.move, what == 'undo'))
         engine._find = broken
+
+    def break_delta(self, kernel):
+        """The kernels find another base, and so does whoever looks before they take their work back."""
+        if kernel in ('device_apply', 'device_undo'):
+            self.write()
+            self.machine.before = self.break_delta if kernel == 'device_apply' else lambda kernel: None
 
     def call(self, method, kwargs):
         own = {'holds': self.holds, 'write': self.write, 'break_next': self.break_next}.get(method)
         return (own or getattr(self.worker, method))(**kwargs)
 
 
-def run_rank(folder, tensor_parallel, rank, port, pipe):
+def run_rank(folder, tensor_parallel, rank, port, kernels, pipe):
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    made = Rank(folder, tensor_parallel, rank, port)
+    made = Rank(folder, tensor_parallel, rank, port, kernels)
     pipe.send(None)
     while True:
         method, kwargs = pipe.recv()
@@ -139,7 +177,7 @@ def run_rank(folder, tensor_parallel, rank, port, pipe):
 
 
 class Ranks:
-    def __init__(self, folder, tensor_parallel, port):
+    def __init__(self, folder, tensor_parallel, port, kernels):
         # Forked, as vLLM's modules take long to be imported: once is enough.
         import vllm.entrypoints.rl.online.api_router  # noqa: F401
         import vllm.model_executor.models.llama  # noqa: F401
@@ -148,7 +186,7 @@ class Ranks:
         self.pipes = []
         for rank in range(tensor_parallel):
             here, there = context.Pipe()
-            context.Process(target=run_rank, args=(folder, tensor_parallel, rank, port, there), daemon=True).start()
+            context.Process(target=run_rank, args=(folder, tensor_parallel, rank, port, kernels, there), daemon=True).start()
             there.close()
             self.pipes.append(here)
         for pipe in self.pipes:
@@ -252,8 +290,8 @@ def app_of(ranks, config):
             return all(await loop.run_in_executor(None, ranks.call, 'holds', {'path': path}))
 
     @app.post('/test/write')
-    async def write(rank: int):
-        ranks.call('write', {}, rank)
+    async def write(rank: int, name: str):
+        ranks.call('write', {'name': name}, rank)
 
     @app.post('/test/break')
     async def break_next(rank: int, what: str):
@@ -268,7 +306,7 @@ def app_of(ranks, config):
 def main():
     import uvicorn
     folder, tensor_parallel, port, rendezvous = sys.argv[1], *map(int, sys.argv[2:5])
-    ranks = Ranks(folder, tensor_parallel, rendezvous)
+    ranks = Ranks(folder, tensor_parallel, rendezvous, sys.argv[5])
     uvicorn.run(app_of(ranks, config_of(folder, tensor_parallel)), host='127.0.0.1', port=port, log_level='warning')
 
 

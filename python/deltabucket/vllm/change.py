@@ -1,20 +1,23 @@
 """What leads from one step to another in the parameters of this rank, laid out beforehand.
 
 A `Generation` is a step's folder, a `Change` the pairs (place, bits) in which two of them differ,
-and a `Copy` all that one of them has. Bits are compared and moved as integers, so a NaN is a value
-like others.
+and a `Copy` all that one of them has; moves.py has the deltas. Bits are compared and moved as
+integers, so a NaN is a value like others.
 """
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from safetensors import safe_open
 
 from deltabucket import errors
+from deltabucket.tensors import Memory, readable
 from deltabucket.vllm.layout import Slice
 
 CHUNK = 1 << 24  # elements that are compared at a time
@@ -22,14 +25,19 @@ INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Generation:
-    """A step in a follower's folder. Its tensors stay readable when the folder is removed.
+    """A step in a follower's folder; a deltabucket.gpu.Source. Its tensors stay readable when the
+    folder is removed.
 
-    number: of the step. tensors: {name: torch tensor over the files}, which must not be written
-    to."""
+    number: of the step. digest: of all its tensors, '' where no follower has noted it. tensors:
+    {name: torch tensor over the files}, which must not be written to."""
+    is_part = False
 
-    def __init__(self, number: int, path: str) -> None:
-        """NotFound when there is no such folder, or it has no safetensors files."""
+    def __init__(self, number: int, path: str, deltas: Sequence[str] = ()) -> None:
+        """deltas: as of `deltas`. NotFound when there is no such folder, or it has no safetensors
+        files."""
         self.number = number
+        self.digest = _digest_of(path)
+        self._deltas = list(deltas)
         self.tensors: dict[str, torch.Tensor] = {}
         self._files: list[Any] = []
         try:
@@ -47,13 +55,37 @@ class Generation:
     def schema(self) -> dict[str, tuple[torch.dtype, torch.Size]]:
         return {name: (tensor.dtype, tensor.shape) for name, tensor in self.tensors.items()}
 
+    @property
+    def came_whole(self) -> bool:
+        return not self._deltas
+
+    def entries(self) -> list[Memory]:
+        """All tensors, in byte order of their names."""
+        return readable(self.tensors, clean=False)
+
+    def deltas(self) -> list[str]:
+        """Paths of the deltas that lead here from a step before, in the order in which they apply.
+        They may go before the step does."""
+        return self._deltas
+
+
+@dataclass(frozen=True)
+class Share:
+    """What goes which way in this rank: elements of the parameters that deltas change, and that
+    pairs change; and, as of deltabucket.gpu.Applied, decoded_bytes of the deltas."""
+    by_delta: int = 0
+    by_pairs: int = 0
+    decoded_bytes: int = 0
+
 
 class Move(Protocol):
     """Brings the parameters of this rank from one step to another. None of it waits for a disk or
-    for other ranks.
+    for other ranks. Calls come in the order is_base, apply, undo, release; apply and undo may be
+    left out.
 
     count: elements that it changes in this rank."""
     count: int
+    share: Share
 
     def is_base(self) -> bool:
         """Whether the parameters hold what is expected before `apply`."""
@@ -64,30 +96,53 @@ class Move(Protocol):
     def undo(self) -> bool:
         """Takes back what `apply` has written, also in part; says whether that is proven."""
 
+    def release(self) -> None:
+        """Gives memory of the device back that only a pause needs. The move can be made again."""
+
+    def reversed(self) -> Move | None:
+        """What leads back when this was applied; None where nothing does. It shares all memory with
+        this one, and only one of them may be made at a time."""
+
 
 class Change:
-    """A Move of pairs."""
+    """A Move of pairs. They cross to the device once, when the pause begins, and lie there until
+    `release`."""
 
-    def __init__(self, pairs: Sequence[_Pairs]) -> None:
-        self._pairs = pairs
+    def __init__(self, pairs: Sequence[_Pairs], elements: int = 0) -> None:
+        """elements: of the parameters that it might have changed."""
         self.count = sum(len(one.places) for one in pairs)
+        self.share = Share(by_pairs=elements)
+        self._pairs = pairs
+        self._sent: Sequence[_Pairs] | None = None
 
     def is_base(self) -> bool:
-        return all([one.holds(one.old) for one in self._pairs])
+        return _hold([(one, one.old) for one in self._there()])
 
     def apply(self) -> bool:
-        for one in self._pairs:
+        for one in self._there():
             one.write(one.new)
-        return all([one.holds(one.new) for one in self._pairs])
+        return _hold([(one, one.new) for one in self._there()])
 
     def undo(self) -> bool:
-        for one in self._pairs:
+        for one in self._there():
             one.write(one.old)
         return self.is_base()
 
+    def release(self) -> None:
+        self._sent = None
+
     def reversed(self) -> Change:
-        """What leads back. Shares all memory with this one."""
-        return Change([_Pairs(one.bits, one.places, one.new, one.old) for one in self._pairs])
+        return Change([_Pairs(one.bits, one.places, one.new, one.old) for one in self._pairs],
+                      self.share.by_pairs)
+
+    def _there(self) -> Sequence[_Pairs]:
+        """The pairs on the device. One that has no room for all gets them again for each use."""
+        if self._sent is None:
+            try:
+                self._sent = [one.sent() for one in self._pairs]
+            except torch.OutOfMemoryError:
+                self._sent = self._pairs
+        return self._sent
 
 
 class Copy:
@@ -96,7 +151,8 @@ class Copy:
     def __init__(self, slices: Sequence[Slice], new: Generation) -> None:
         self._slices = slices
         self._new = new
-        self.count = sum(math.prod(one.target.shape) for one in slices)
+        self.count = elements_of(slices)
+        self.share = Share(by_pairs=self.count)
 
     def is_base(self) -> bool:
         return True
@@ -109,6 +165,12 @@ class Copy:
     def undo(self) -> bool:
         return False
 
+    def release(self) -> None:
+        """Does nothing."""
+
+    def reversed(self) -> None:
+        return None
+
 
 def change(slices: Sequence[Slice], old: Generation, new: Generation) -> Change:
     """Lays out what differs between the steps, in pinned memory where the parameters lie on a
@@ -118,7 +180,11 @@ def change(slices: Sequence[Slice], old: Generation, new: Generation) -> Change:
         raise errors.SchemaMismatch(f'Step {new.number} has other tensors than step {old.number}.',
                                     kind='schema_mismatch')
     made = [_pairs(one, old, new) for one in slices]
-    return Change([one for one in made if len(one.places)])
+    return Change([one for one in made if len(one.places)], elements_of(slices))
+
+
+def elements_of(slices: Sequence[Slice]) -> int:
+    return sum(math.prod(one.target.shape) for one in slices)
 
 
 def holds(slices: Sequence[Slice], step: Generation) -> bool:
@@ -144,15 +210,38 @@ class _Pairs:
         self.old = old
         self.new = new
 
+    def sent(self) -> _Pairs:
+        """The same with all of it on the parameter's device, so that `write` needs no more memory
+        there, and `differs` as much each time."""
+        return _Pairs(self.bits, self._there(self.places).long(), self._there(self.old),
+                      self._there(self.new))
+
     def write(self, values: torch.Tensor) -> None:
-        self.bits.index_copy_(0, self._sent(self.places).long(), self._sent(values))
+        self.bits.index_copy_(0, self._there(self.places).long(), self._there(values))
 
-    def holds(self, values: torch.Tensor) -> bool:
-        found = self.bits.index_select(0, self._sent(self.places))
-        return bool(torch.equal(found, self._sent(values)))
+    def differs(self, values: torch.Tensor) -> torch.Tensor:
+        """A bool on the device, which nobody has waited for: shape ()."""
+        return (self.bits.index_select(0, self._there(self.places)) != self._there(values)).any()
 
-    def _sent(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _there(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self.bits.device, non_blocking=True)
+
+
+def _hold(wanted: Sequence[tuple[_Pairs, torch.Tensor]]) -> bool:
+    """Whether these values are at the places of these pairs; waits for the device once."""
+    verdicts = [pairs.differs(values) for pairs, values in wanted]
+    return not verdicts or not bool(torch.stack(verdicts).any())
+
+
+def _digest_of(path: str) -> str:
+    """Of all tensors of a generation, as the follower says beside it."""
+    try:
+        with open(f'{os.path.realpath(path)}.json') as file:
+            noted = json.load(file)
+    except (OSError, ValueError):
+        return ''
+    is_whole = isinstance(noted, dict) and 'tensors' not in noted
+    return str(noted.get('digest', '')) if is_whole else ''
 
 
 def _pairs(one: Slice, old: Generation, new: Generation) -> _Pairs:

@@ -124,7 +124,8 @@ class Driver:
     async def _stage(self, step: Step) -> None:
         """NotReady, with the sentence of a worker, where one cannot lay the step out."""
         await self._engine.init_weight_transfer_engine(WeightTransferInitRequest(
-            init_info={'step': step.number, 'path': step.path, 'state': self._state}))
+            init_info={'step': step.number, 'path': step.path, 'state': self._state,
+                       'deltas': step.deltas()}))
         limit = time.monotonic() + WORKER_SECONDS
         while True:
             told = self._workers_told()

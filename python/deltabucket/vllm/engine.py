@@ -17,13 +17,14 @@ gives no answers of workers back:
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -32,19 +33,24 @@ from vllm.distributed.weight_transfer.base import (WeightTransferEngine, WeightT
                                                    WeightTransferUpdateInfo)
 
 from deltabucket import errors
-from deltabucket.vllm.change import Change, Copy, Generation, Move, change, holds
-from deltabucket.vllm.layout import Slice, slices_of
+from deltabucket.gpu import Machine
+from deltabucket.vllm.change import Change, Generation, Move
+from deltabucket.vllm.layout import slices_of
+from deltabucket.vllm.moves import Moves, cuda_of
 
-GENERATION = re.compile(r'.*/generations/(\d+)')
+# The second number is of a step that the follower had to make again.
+GENERATION = re.compile(r'.*/generations/(\d+)(?:\.\d+)?')
 
 
 @dataclass
 class Staging(WeightTransferInitInfo):  # type: ignore[misc]
     """What /init_weight_transfer_engine gets. step: its number. path: its folder. state: the folder
-    for what workers tell."""
+    for what workers tell. deltas: paths of those that lead to it from another step; they must stay
+    until the step is laid out."""
     step: int
     path: str
     state: str
+    deltas: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -56,14 +62,20 @@ class Wanted(WeightTransferUpdateInfo):  # type: ignore[misc]
 @dataclass
 class Told:
     """What a worker tells. step: that it holds, -1 when it is not known. staged: that lies ready,
-    -1 for none. changed: elements of this rank that the last step changed. seconds: that it took.
-    sentence: why state is error or spoiled, or why the last step was not taken."""
+    -1 for none. changed: elements of this rank that the last step changed, but in blocks that
+    crossed whole. by_delta, by_pairs, decoded_bytes: how that step came (change.Share). seconds:
+    that it took. sentence: why state is error or spoiled, or why the last step was not taken.
+    no_deltas: why all goes by pairs, '' where deltas are applied."""
     step: int = -1
     staged: int = -1
     state: Literal['proving', 'ready', 'staging', 'error', 'spoiled'] = 'proving'
     changed: int = 0
+    by_delta: int = 0
+    by_pairs: int = 0
+    decoded_bytes: int = 0
     seconds: float = 0.0
     sentence: str = ''
+    no_deltas: str = ''
 
 
 @dataclass(frozen=True)
@@ -80,15 +92,18 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
     init_info_cls = Staging
     update_info_cls = Wanted
     supports_draft_weight_update = False
+    machine_of: Callable[[Any], Machine] = staticmethod(cuda_of)
 
     def __init__(self, config: Any, vllm_config: Any, device: Any, model: Any) -> None:
         super().__init__(config, vllm_config, device, model)
         self.told = Told()
         self._held = _loaded_from(self.model_config.model)
-        self._slices: list[Slice] | None = None  # None until the parameters are proven
+        self._layout: Moves | None = None  # None until the parameters are proven
         self._moves: list[_Staged] = []  # to the step laid out, and back to the one before
+        self._distrusted = -1  # the step whose deltas have failed: it is brought by pairs
         self._state = ''
         self._thread: threading.Thread | None = None
+        self._stream: Any = None  # of that thread, on the device
 
     def init_transfer_engine(self, init_info: Staging) -> None:
         """Begins to lay a step out. Unsupported for a model whose parameters are not parts of the
@@ -98,7 +113,7 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         if self.told.step == init_info.step or self.told.staged == init_info.step:
             self._tell()
             return
-        self._tell(state='proving' if self._slices is None else
+        self._tell(state='proving' if self._layout is None else
                    'spoiled' if self.told.state == 'spoiled' else 'staging', staged=-1, sentence='')
         self._thread = threading.Thread(target=self._stage, args=(init_info,), daemon=True)
         self._thread.start()
@@ -123,15 +138,13 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """
         begun = time.perf_counter()
         staged = self._agree(lambda: self._find(update_info.step))
-        self._agree(lambda: self._check(staged))
         try:
-            self._agree(lambda: self._apply(staged))
-        except Exception as failure:
-            self._take_back(staged, failure)
-            raise
-        self._hold(staged)
+            self._bring(staged)
+        finally:
+            staged.move.release()
         self._tell(step=staged.step.number, staged=-1, state='ready', sentence='',
-                   changed=staged.move.count, seconds=time.perf_counter() - begun)
+                   changed=staged.move.count, seconds=time.perf_counter() - begun,
+                   **vars(staged.move.share))
 
     def shutdown(self) -> None:
         """Waits for what is being laid out."""
@@ -146,32 +159,55 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
 
     def _stage(self, wanted: Staging) -> None:
         try:
-            step = Generation(wanted.step, wanted.path)
-            if self._slices is None:
-                self._slices = self._proven(step)
-            spoiled = self.told.state == 'spoiled'
-            move: Move = Copy(self._slices, step) if spoiled else \
-                change(self._slices, self._base(), step)
-            back = [] if spoiled else [one for one in self._moves if one.base is self._held
-                                       and one.step.number < self._base().number]
-            self._moves = [_Staged(None if spoiled else self._held, step, move), *back]
-            self._tell(staged=wanted.step, step=-1 if spoiled else self._base().number,
-                       state='spoiled' if spoiled else 'ready')
+            deltas = wanted.deltas if wanted.step != self._distrusted else []
+            step = Generation(wanted.step, wanted.path, deltas)
+            with self._aside():
+                self._lay_out(step)
         except Exception as failure:
+            if not isinstance(failure, errors.WrongBase):  # pairs would not prove the base
+                self._distrusted = wanted.step
             self._tell(sentence=str(failure), state='error' if self.told.state != 'spoiled' else
                        'spoiled')
 
-    def _proven(self, step: Generation) -> list[Slice]:
-        """Where what lies, once the parameters are proven to be those of the folder that the model
+    def _lay_out(self, step: Generation) -> None:
+        if self._layout is None:
+            self._layout = self._proven()
+        if self.told.state == 'spoiled':
+            self._moves = [_Staged(None, step, self._layout.copy(step))]
+            self._tell(staged=step.number, step=-1)
+            return
+        move = self._layout.between(self._base(), step)
+        back = [one for one in self._moves if one.base is self._held
+                and one.step.number < self._base().number]
+        self._moves = [_Staged(self._held, step, move), *back]
+        self._tell(staged=step.number, step=self._base().number, state='ready')
+
+    def _aside(self) -> Any:
+        """A context in which work of the device does not wait for the model's, nor holds it up."""
+        if self.device.type != 'cuda':
+            return contextlib.nullcontext()
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(self.device)
+        return torch.cuda.stream(self._stream)
+
+    def _proven(self) -> Moves:
+        """How steps come, once the parameters are proven to be those of the folder that the model
         was loaded from."""
         held = self._base()
-        slices = slices_of(self.model, held.tensors)
-        if not holds(slices, held):
+        layout = Moves(slices_of(self.model, held.tensors), held.tensors, self._machine())
+        if not layout.holds(held):
             raise errors.WrongBase(
                 f'The parameters are not those of step {held.number}, from whose folder the model '
                 'was loaded: vLLM keeps them in another layout, or something has changed them. Such '
                 'a model is updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
-        return slices
+        return layout
+
+    def _machine(self) -> Machine | None:
+        try:
+            return self.machine_of(self.device)
+        except errors.Unsupported as failure:
+            self.told.no_deltas = str(failure)
+            return None
 
     def _base(self) -> Generation:
         if self._held is None:
@@ -192,6 +228,15 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         raise errors.NotReady(f'Step {number} is not laid out here. {self.told.sentence}'.rstrip(),
                               kind='not_ready')
 
+    def _bring(self, staged: _Staged) -> None:
+        self._agree(lambda: self._check(staged))
+        try:
+            self._agree(lambda: self._apply(staged))
+        except Exception as failure:
+            self._take_back(staged, failure)
+            raise
+        self._hold(staged)
+
     def _check(self, staged: _Staged) -> None:
         if not staged.move.is_base():
             raise errors.WrongBase('The parameters are not those of step '
@@ -204,14 +249,17 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
                                         kind='digest_mismatch')
 
     def _hold(self, staged: _Staged) -> None:
-        if staged.step is not self._held:
-            move = staged.move
-            self._moves = [_Staged(staged.step, staged.base, move.reversed())] \
-                if isinstance(move, Change) and staged.base is not None else []
-            self._held = staged.step
+        self._distrusted = -1
+        if staged.step is self._held:
+            return
+        back = staged.move.reversed()
+        self._moves = [_Staged(staged.step, staged.base, back)] \
+            if back is not None and staged.base is not None else []
+        self._held = staged.step
 
     def _take_back(self, staged: _Staged, failure: Exception) -> None:
         """Spoiled unless all workers hold the step before again."""
+        self._distrusted = staged.step.number
         try:
             self._agree(lambda: self._undo(staged))
         except Exception as second:
