@@ -85,6 +85,10 @@ class Change:
             one.write(one.old)
         return self.is_base()
 
+    def joined(self, other: Change) -> Change:
+        """Both. Shares all memory with them."""
+        return Change([*self._pairs, *other._pairs])
+
     def reversed(self) -> Change:
         """What leads back. Shares all memory with this one."""
         return Change([_Pairs(one.bits, one.places, one.new, one.old) for one in self._pairs])

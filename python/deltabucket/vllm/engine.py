@@ -34,6 +34,7 @@ from vllm.distributed.weight_transfer.base import (WeightTransferEngine, WeightT
 from deltabucket import errors
 from deltabucket.vllm.change import Change, Copy, Generation, Move, change, holds
 from deltabucket.vllm.layout import Slice, slices_of
+from deltabucket.vllm.shadow import Shadow, is_needed
 
 GENERATION = re.compile(r'.*/generations/(\d+)')
 
@@ -86,6 +87,7 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         self.told = Told()
         self._held = _loaded_from(self.model_config.model)
         self._slices: list[Slice] | None = None  # None until the parameters are proven
+        self._shadow, self._refused = self._shadowed(model)
         self._moves: list[_Staged] = []  # to the step laid out, and back to the one before
         self._state = ''
         self._thread: threading.Thread | None = None
@@ -142,6 +144,15 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
             self._thread.join()
             self._thread = None
 
+    def _shadowed(self, model: Any) -> tuple[Shadow | None, errors.Unsupported | None]:
+        """For a model with tensors that vLLM makes of others: what makes them again, or why not."""
+        if self._held is None or not is_needed(model):
+            return None, None
+        try:
+            return Shadow(model, self.vllm_config, self.model_config, self.device), None
+        except errors.Unsupported as failure:
+            return None, failure
+
     # In the thread that lays steps out.
 
     def _stage(self, wanted: Staging) -> None:
@@ -150,8 +161,7 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
             if self._slices is None:
                 self._slices = self._proven(step)
             spoiled = self.told.state == 'spoiled'
-            move: Move = Copy(self._slices, step) if spoiled else \
-                change(self._slices, self._base(), step)
+            move = self._whole(step) if spoiled else self._change(step)
             back = [] if spoiled else [one for one in self._moves if one.base is self._held
                                        and one.step.number < self._base().number]
             self._moves = [_Staged(None if spoiled else self._held, step, move), *back]
@@ -165,13 +175,24 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """Where what lies, once the parameters are proven to be those of the folder that the model
         was loaded from."""
         held = self._base()
-        slices = slices_of(self.model, held.tensors)
+        if self._refused is not None:
+            raise self._refused
+        slices = self._shadow.proven(held) if self._shadow else slices_of(self.model, held.tensors)
         if not holds(slices, held):
             raise errors.WrongBase(
                 f'The parameters are not those of step {held.number}, from whose folder the model '
                 'was loaded: vLLM keeps them in another layout, or something has changed them. Such '
                 'a model is updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
         return slices
+
+    def _change(self, step: Generation) -> Change:
+        assert self._slices is not None
+        made = change(self._slices, self._base(), step)
+        return made.joined(self._shadow.change(self._base(), step)) if self._shadow else made
+
+    def _whole(self, step: Generation) -> Move:
+        assert self._slices is not None
+        return self._shadow.copy(self._slices, step) if self._shadow else Copy(self._slices, step)
 
     def _base(self) -> Generation:
         if self._held is None:

@@ -23,6 +23,9 @@ METHODS = {'UnquantizedLinearMethod', 'UnquantizedEmbeddingMethod', 'Unquantized
 FILLS = {torch.ops.aten.fill_.Scalar, torch.ops.aten.zero_.default}
 # Modules that keep tensors made from those of others.
 DERIVING = {'MLAAttention'}
+# (part of a parameter, part of the checkpoint's tensor) for each write. The second is None where
+# anything else is written.
+Recorded = list[tuple[torch.Tensor, 'torch.Tensor | None']]
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,16 @@ def slices_of(model: Any, tensors: Mapping[str, torch.Tensor]) -> list[Slice]:
     MLA attention. SchemaMismatch when the model takes none of the tensors.
     """
     _check_modules(model)
-    storages = {parameter.untyped_storage().data_ptr(): (name, _flat(parameter))
+    storages = {parameter.untyped_storage()._cdata: (name, flat(parameter))
                 for name, parameter in model.named_parameters() if parameter.numel()}
     slices = []
     for name, tensor in tensors.items():
-        for target, source in _copies(model, name, tensor):
-            found = storages.get(target.untyped_storage().data_ptr())
+        for target, source in recorded(model, name, tensor, frozenset(storages)):
+            found = storages.get(target.untyped_storage()._cdata)
             if found is None:
-                raise _unsupported(f'vLLM copies {name} to something that is not a parameter')
+                raise unsupported(f'vLLM copies {name} to something that is not a parameter')
+            if source is None:
+                raise unsupported(f'vLLM changes {name} before it copies it into a parameter')
             slices.append(Slice(name, View.of(source), *found, View.of(target)))
     if tensors and not slices:
         raise errors.SchemaMismatch('The model takes none of the tensors of the step: they have '
@@ -86,41 +91,46 @@ def slices_of(model: Any, tensors: Mapping[str, torch.Tensor]) -> list[Slice]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Notes copies from views of one tensor without bytes, and makes none."""
+    """Notes what is written to the parameters when a tensor without bytes is loaded, and writes
+    nothing."""
 
-    def __init__(self, name: str, root: torch.Tensor) -> None:
+    def __init__(self, root: torch.Tensor, storages: frozenset[int]) -> None:
         super().__init__()
-        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._name = name
-        self._storage = root.untyped_storage()._cdata
+        self.writes: Recorded = []
+        self._root = root.untyped_storage()._cdata
+        self._storages = storages
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
         if function in FILLS:
             return args[0]
-        if function is not torch.ops.aten.copy_.default:
-            if function._schema.is_mutable:
-                raise _unsupported(f'vLLM writes {self._name} by {function}')
-            return function(*args, **(kwargs or {}))
-        target, source = args[:2]
-        if source.untyped_storage()._cdata != self._storage or source.shape != target.shape:
-            raise _unsupported(f'vLLM changes {self._name} before it copies it into a parameter')
-        self.copies.append((target, source))
+        if function is torch.ops.aten.copy_.default:
+            return self._copied(*args[:2])
+        if function._schema.is_mutable and not self._is_temporary(args[0]):
+            self.writes.append((args[0], None))
+            return args[0]
+        return function(*args, **(kwargs or {}))
+
+    def _is_temporary(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_meta and tensor.untyped_storage()._cdata not in self._storages
+
+    def _copied(self, target: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+        is_part = source.untyped_storage()._cdata == self._root and source.shape == target.shape
+        self.writes.append((target, source if is_part else None))
         return target
 
 
-def _copies(model: Any, name: str, tensor: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """(part of a parameter, part of the tensor) for each copy."""
+def recorded(model: Any, name: str, tensor: torch.Tensor, storages: frozenset[int]) -> Recorded:
+    """What vLLM writes where when it loads this tensor. storages: of the parameters, by `_cdata`.
+    Changes nothing and reads no bytes. Unsupported when vLLM needs the bytes for that."""
     root = torch.empty(tensor.shape, dtype=tensor.dtype, device='meta')
-    recorder = _Recorder(name, root)
+    recorder = _Recorder(root, storages)
     try:
         with torch.no_grad(), recorder:
             model.load_weights([(name, root)])
-    except errors.Error:
-        raise
     except Exception as failure:
-        raise _unsupported(f'vLLM does not load {name} from its shape alone ({failure})') from failure
-    return recorder.copies
+        raise unsupported(f'vLLM does not load {name} from its shape alone ({failure})') from failure
+    return recorder.writes
 
 
 def _check_modules(model: Any) -> None:
@@ -128,17 +138,17 @@ def _check_modules(model: Any) -> None:
         method = getattr(module, 'quant_method', None)
         kinds = {one.__name__ for one in type(module).__mro__}
         if kinds & DERIVING:
-            raise _unsupported(f'{name} is a {type(module).__name__}, which keeps tensors made of others')
+            raise unsupported(f'{name} is a {type(module).__name__}, which keeps tensors made of others')
         if method is not None and type(method).__name__ not in METHODS:
-            raise _unsupported(f'{name} is loaded by {type(method).__name__}, which changes weights')
+            raise unsupported(f'{name} is loaded by {type(method).__name__}, which changes weights')
 
 
-def _flat(parameter: torch.Tensor) -> torch.Tensor:
+def flat(parameter: torch.Tensor) -> torch.Tensor:
     """All elements of the parameter's storage, shape (n,)."""
     count = parameter.untyped_storage().nbytes() // parameter.element_size()
     return parameter.detach().as_strided((count,), (1,), 0)
 
 
-def _unsupported(why: str) -> errors.Unsupported:
+def unsupported(why: str) -> errors.Unsupported:
     return errors.Unsupported(f'{why}; such a model is updated by reload_weights '
                               '(contrib/engines/vllm).', kind='unsupported')
