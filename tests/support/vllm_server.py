@@ -9,12 +9,15 @@ parameter behind everybody's back, and back again the second time, /test/break?r
 """
 import asyncio
 import contextlib
+import copy
 import ctypes
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
 import sys
+import unittest.mock
 
 os.environ.update(VLLM_TARGET_DEVICE='cpu', HF_HUB_OFFLINE='1', VLLM_LOGGING_LEVEL='WARNING', OMP_NUM_THREADS='1')
 
@@ -27,7 +30,29 @@ sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.absp
 def config_of(folder, tensor_parallel):
     from vllm.engine.arg_utils import EngineArgs
     return EngineArgs(model=folder, skip_tokenizer_init=True, tensor_parallel_size=tensor_parallel, enforce_eager=True, dtype='bfloat16',
-                      distributed_executor_backend='mp', weight_transfer_config={'backend': 'deltabucket'}).create_engine_config()
+                      distributed_executor_backend='mp', weight_transfer_config={'backend': 'deltabucket'}, use_tqdm_on_load=False,
+                      **json.loads(os.environ.get('VLLM_TEST_ARGUMENTS', '{}'))).create_engine_config()
+
+
+def supply_logger():
+    """A stand-in for loguru, with which vLLM's code for quantised models prints, where the environment lacks it."""
+    with contextlib.suppress(ImportError):
+        import loguru  # noqa: F401
+        return
+    sys.modules['loguru'] = unittest.mock.MagicMock()
+
+
+def supply_packing():
+    """What packs experts for a CPU is compiled code that vLLM's wheel for GPUs lacks. In its place: rows in another order where the test wants packed
+    experts, else as they are."""
+    import torch
+    library = torch.library.Library('_C', 'FRAGMENT')
+    library.define('prepack_moe_weight(Tensor weight, Tensor(a!) output, str isa) -> ()')
+
+    def pack(weight, output, isa):
+        output.copy_(weight.flip(1) if os.environ.get('VLLM_TEST_PACKED') else weight)
+    library.impl('prepack_moe_weight', pack, 'CPU')
+    return library
 
 
 class Runner:
@@ -55,6 +80,7 @@ class Rank:
         from vllm.plugins import load_general_plugins
         from vllm.v1.worker.gpu_worker import Worker
         torch.set_num_threads(1)
+        self.library = supply_packing()
         load_general_plugins()
         config = config_of(folder, tensor_parallel)
         config.parallel_config.rank = rank
@@ -73,23 +99,19 @@ class Rank:
 
     def loaded(self, folder):
         """What vLLM makes of a checkpoint."""
-        import glob
-        import torch
-        from safetensors.torch import load_file
         from vllm.config import set_current_vllm_config
-        from vllm.model_executor.model_loader.utils import initialize_model
-        from vllm.utils.torch_utils import set_default_torch_dtype
-        with set_current_vllm_config(self.config), set_default_torch_dtype(torch.bfloat16):
-            self.config.compilation_config.static_forward_context.clear()
-            model = initialize_model(self.config)
-        for path in sorted(glob.glob(os.path.join(folder, '*.safetensors'))):
-            model.load_weights(load_file(path).items())
-        return model
+        from vllm.model_executor.model_loader import get_model
+        config = copy.copy(self.config)
+        config.model_config = copy.copy(config.model_config)
+        config.model_config.model = folder
+        with set_current_vllm_config(config):
+            config.compilation_config.static_forward_context.clear()
+            return get_model(vllm_config=config)
 
     def sums(self, model):
         import torch
-        return {name: hashlib.sha256(parameter.detach().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
-                for name, parameter in model.named_parameters()}
+        return {name: hashlib.sha256(parameter.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
+                for name, parameter in [*model.named_parameters(), *model.named_buffers()]}
 
     def holds(self, path):
         return self.sums(self.model) == self.sums(self.loaded(path))
@@ -267,6 +289,7 @@ def app_of(ranks, config):
 
 def main():
     import uvicorn
+    supply_logger()
     folder, tensor_parallel, port, rendezvous = sys.argv[1], *map(int, sys.argv[2:5])
     ranks = Ranks(folder, tensor_parallel, rendezvous)
     uvicorn.run(app_of(ranks, config_of(folder, tensor_parallel)), host='127.0.0.1', port=port, log_level='warning')

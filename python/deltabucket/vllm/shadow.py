@@ -253,23 +253,18 @@ class Layer:
     def _matched(self, made: Mapping[Path, Any],
                  step: Generation) -> dict[Path, tuple[torch.Tensor, torch.Tensor]]:
         """With the live counterparts; those that lie in memory of another one once."""
-        matched: dict[Path, tuple[torch.Tensor, torch.Tensor]] = {}
-        whole: set[int] = set()
+        matched = {}
         for path, value in made.items():
             live = _resolved(self._live, path)
             if isinstance(value, torch.Tensor) and isinstance(live, torch.Tensor):
                 if not _fits(live, value):
                     raise unsupported(f'vLLM makes {_text(path)} in another layout than before')
-                storage = live.untyped_storage()
-                if storage.data_ptr() not in whole:
-                    matched[path] = live.detach(), value.detach()
-                if live.numel() * live.element_size() == storage.nbytes():
-                    whole.add(storage.data_ptr())
+                matched[path] = live.detach(), value.detach()
             elif not _same(live, value):
                 raise unsupported(f'{_text(path)} is not a tensor, is made of the weights, and is '
                                   f'another one in step {step.number}')
         self._carried |= set(matched)
-        return matched
+        return _once(matched)
 
 
 class Remake:
@@ -485,6 +480,17 @@ def _layer_of(module: str) -> str:
 def _fits(first: torch.Tensor, second: torch.Tensor) -> bool:
     return (first.dtype, first.shape, first.stride()) == (second.dtype, second.shape,
                                                           second.stride())
+
+
+def _once(matched: Mapping[Path, tuple[torch.Tensor, torch.Tensor]]) -> dict[
+        Path, tuple[torch.Tensor, torch.Tensor]]:
+    """Without the tensors that lie in the memory of another one that has all of it."""
+    whole: dict[int, Path] = {}
+    for path, (live, _) in matched.items():
+        if live.numel() * live.element_size() == live.untyped_storage().nbytes():
+            whole.setdefault(live.untyped_storage().data_ptr(), path)
+    return {path: pair for path, pair in matched.items()
+            if whole.get(pair[0].untyped_storage().data_ptr(), path) == path}
 
 
 def _pairs_of(live: torch.Tensor, made: torch.Tensor) -> _Pairs:

@@ -1,0 +1,80 @@
+"""Layouts that vLLM makes after loading: each step is, bit by bit, what vLLM's own loader makes of it, or is refused by name."""
+import json
+import os
+import unittest
+
+from tests.support.package import package_is_ready, settings_of
+from tests.support.vllm_models import PYTHON, Refused
+
+if not package_is_ready() or not os.path.exists(PYTHON):
+    raise unittest.SkipTest('setup/clients has not installed vLLM')
+
+import numpy  # noqa: E402
+import deltabucket  # noqa: E402
+from tests.engines import test_vllm  # noqa: E402
+from tests.support.vllm_layouts import config_of, filled, tensors_of  # noqa: E402
+from tests.support.vllm_models import VllmServer  # noqa: E402
+
+
+class Case(test_vllm.Case):
+    def start(self, kind, tensor_parallel=1, config=None, more=None, arguments=None, **variables):
+        """more: {name: (shape, dtype)} of tensors beside those of the kind. arguments: of vLLM."""
+        self.name = f'layouts/{self._testMethodName}'.replace('_', '-')
+        self.weights = {name: filled(self.random, *what) for name, what in {**tensors_of(kind), **(more or {})}.items()}
+        self.run_ = self.enterContext(deltabucket.Run(self.name, create_bucket=True, **settings_of(self.daemon)))
+        self.run_.publish(self.weights, files={'config.json': json.dumps(config_of(kind) | (config or {}))})
+        weights = os.path.join(self.folder, 'weights')
+        self.steps = self.enterContext(self.run_.follow(weights))
+        self.step = self.steps.next(60)
+        return self.enterContext(VllmServer(os.path.join(weights, 'current'), self.folder, tensor_parallel, self.daemon,
+                                            VLLM_TEST_ARGUMENTS=json.dumps(arguments or {}), **variables))
+
+    def publish(self):
+        """A step in which one in twenty elements is another one."""
+        for weight in self.weights.values():
+            places = self.random.choice(weight.size, max(1, weight.size // 20), replace=False)
+            weight.reshape(-1)[places] = filled(self.random, places.size, weight.dtype)
+        self.run_.publish(self.weights)
+
+    def bring(self, vllm, count):
+        """Steps, each of which vLLM does not hold before it is brought, and does then."""
+        for _ in range(count):
+            step = self.next()
+            told = vllm.stage(step)
+            self.assertEqual({one['staged'] for one in told}, {step.number}, told)
+            self.assertFalse(vllm.holds(step.path))
+            vllm.update(step.number)
+            self.assertHolds(vllm, step)
+
+    def refused(self, vllm):
+        """The sentences with which a step is not laid out; the one before serves."""
+        before, step = self.step, self.next()
+        sentences = [one['sentence'] for one in vllm.stage(step)]
+        with self.assertRaisesRegex(Refused, 'not laid out'):
+            vllm.update(step.number)
+        self.assertTrue(vllm.holds(before.path))
+        return sentences
+
+
+class Layouts(Case):
+    def test_repacked_in_four_bits(self):
+        self.bring(self.start('int4'), 25)
+
+    def test_repacked_in_four_bits_on_two_ranks(self):
+        self.bring(self.start('int4', 2), 25)
+
+    def test_fp8_with_transposed_weights_on_two_ranks(self):
+        self.bring(self.start('fp8', 2), 5)
+
+    def test_quantised_by_vllm_while_it_loads(self):
+        self.bring(self.start('bf16', arguments={'quantization': 'fp8_per_channel'}), 5)
+
+    def test_latent_attention_on_two_ranks(self):
+        self.bring(self.start('latent', 2), 5)
+
+    def test_latent_attention_with_tensors_made_of_quantised_ones(self):
+        self.bring(self.start('latent-fp8'), 5)
+
+
+if __name__ == '__main__':
+    unittest.main()
