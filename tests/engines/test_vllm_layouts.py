@@ -75,6 +75,64 @@ class Layouts(Case):
     def test_latent_attention_with_tensors_made_of_quantised_ones(self):
         self.bring(self.start('latent-fp8'), 5)
 
+    def test_packed_experts(self):
+        self.bring(self.start('experts', VLLM_TEST_PACKED='1'), 5)
+
+    def test_packed_and_padded_experts_on_two_ranks(self):
+        self.bring(self.start('experts', 2, VLLM_TEST_PACKED='1'), 5)
+
+
+class Failures(Case):
+    def test_what_fails_leaves_the_step_before(self):
+        """Two ranks with repacked parameters: neither takes a step that one of them cannot take, and the next one comes."""
+        vllm = self.start('int4', 2)
+        first = self.step
+        self.bring(vllm, 1)
+        vllm.update(first.number)  # back
+        self.assertHolds(vllm, first)
+        vllm.update(self.step.number)
+        self.wrong_base(vllm, self.step, self.next())
+        self.broken_rank(vllm, self.steps.step, self.next())
+        self.bring(vllm, 1)
+        self.spoiled(vllm)
+        self.bring(vllm, 1)
+
+    def wrong_base(self, vllm, before, step):
+        vllm.stage(step)
+        parameter = 'model.layers.0.mlp.down_proj.weight_packed'
+        vllm.call('/test/write', rank=1, name=parameter)
+        with self.assertRaisesRegex(Refused, 'something else has changed them|Another worker'):
+            vllm.update(step.number)
+        vllm.call('/test/write', rank=1, name=parameter)
+        self.assertHolds(vllm, before)
+        vllm.update(step.number)
+        self.assertHolds(vllm, step)
+
+    def broken_rank(self, vllm, before, step):
+        """What one rank has written is wrong: both take it back."""
+        vllm.stage(step)
+        vllm.call('/test/break', rank=0, what='apply')
+        with self.assertRaisesRegex(Refused, 'is not there|Another worker'):
+            vllm.update(step.number)
+        self.assertHolds(vllm, before)
+
+    def spoiled(self, vllm):
+        """What cannot be taken back is said, and the next step is written whole."""
+        vllm.stage(self.next())
+        vllm.call('/test/break', rank=0, what='undo')
+        with self.assertRaisesRegex(Refused, 'Spoiled'):
+            vllm.update(self.step.number)
+        vllm.call('/test/write', rank=1, name='model.layers.1.mlp.down_proj.weight_packed')
+        vllm.stage(self.step)
+        vllm.update(self.step.number)
+        self.assertHolds(vllm, self.step)
+        self.assertEqual({told['state'] for told in vllm.told().values()}, {'ready'})
+
+    def test_what_vllm_makes_of_other_ranks_tensors_is_refused(self):
+        """Quantised while it loads, with a scale over all ranks: that is agreed on by the ranks, which must not talk while they serve."""
+        sentences = self.refused(self.start('bf16', 2, arguments={'quantization': 'fp8_per_channel'}))
+        self.assertTrue(all('makes model.layers.0 of what other workers hold' in one for one in sentences), sentences)
+
 
 if __name__ == '__main__':
     unittest.main()

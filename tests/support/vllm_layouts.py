@@ -2,7 +2,7 @@
 import ml_dtypes
 import numpy
 
-from tests.support.vllm_models import COMMON, MODELS
+from tests.support.vllm_models import COMMON, MODELS, shapes_of
 
 LINEARS = {'self_attn.q_proj': (64, 64), 'self_attn.k_proj': (32, 64), 'self_attn.v_proj': (32, 64), 'self_attn.o_proj': (64, 64),
            'mlp.gate_proj': (128, 64), 'mlp.up_proj': (128, 64), 'mlp.down_proj': (64, 128)}
@@ -45,6 +45,7 @@ KINDS = {
     'bf16': (MODELS['llama'], LINEARS, plain),
     'latent': (DEEPSEEK, LATENT, plain),
     'latent-fp8': ({**DEEPSEEK, **FP8}, LATENT, fp8),
+    'experts': (MODELS['experts'], {}, plain),
 }
 
 
@@ -55,6 +56,8 @@ def config_of(kind):
 def tensors_of(kind):
     """{name: (shape, dtype)} of the checkpoint."""
     _, linears, stored = KINDS[kind]
+    if kind == 'experts':
+        return {name: (shape, ml_dtypes.bfloat16) for name, shape in shapes_of(kind).items()}
     tensors = {}
     for layer in range(COMMON['num_hidden_layers']):
         for name, shape in linears.items():

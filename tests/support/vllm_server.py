@@ -116,10 +116,10 @@ class Rank:
     def holds(self, path):
         return self.sums(self.model) == self.sums(self.loaded(path))
 
-    def write(self):
+    def write(self, name):
         import torch
-        parameter = dict(self.model.named_parameters())['model.norm.weight'].data
-        parameter.view(torch.int16).bitwise_xor_(1)
+        parameter = dict(self.model.named_parameters())[name].data
+        parameter.view(torch.uint8).bitwise_xor_(1)
 
     def break_next(self, what):
         """The next move leaves one element wrong; with undo it cannot be taken back either."""
@@ -274,8 +274,8 @@ def app_of(ranks, config):
             return all(await loop.run_in_executor(None, ranks.call, 'holds', {'path': path}))
 
     @app.post('/test/write')
-    async def write(rank: int):
-        ranks.call('write', {}, rank)
+    async def write(rank: int, name: str = 'model.norm.weight'):
+        ranks.call('write', {'name': name}, rank)
 
     @app.post('/test/break')
     async def break_next(rank: int, what: str):
