@@ -1,6 +1,7 @@
 """Layouts that vLLM makes after loading: each step is, bit by bit, what vLLM's own loader makes of it, or is refused by name."""
 import json
 import os
+import shutil
 import unittest
 
 from tests.support.package import package_is_ready, settings_of
@@ -17,8 +18,8 @@ from tests.support.vllm_models import VllmServer  # noqa: E402
 
 
 class Case(test_vllm.Case):
-    def start(self, kind, tensor_parallel=1, config=None, more=None, arguments=None, **variables):
-        """more: {name: (shape, dtype)} of tensors beside those of the kind. arguments: of vLLM."""
+    def start(self, kind, tensor_parallel=1, config=None, more=None, arguments=None, draft=None, **variables):
+        """more: {name: (shape, dtype)} of tensors beside those of the kind. arguments: of vLLM. draft: a folder, for a copy of step 0 as the draft's."""
         self.name = f'layouts/{self._testMethodName}'.replace('_', '-')
         self.weights = {name: filled(self.random, *what) for name, what in {**tensors_of(kind), **(more or {})}.items()}
         self.run_ = self.enterContext(deltabucket.Run(self.name, create_bucket=True, **settings_of(self.daemon)))
@@ -26,6 +27,9 @@ class Case(test_vllm.Case):
         weights = os.path.join(self.folder, 'weights')
         self.steps = self.enterContext(self.run_.follow(weights))
         self.step = self.steps.next(60)
+        if draft is not None:
+            shutil.copytree(self.step.path, draft)
+            arguments = {'speculative_config': {'method': 'mtp', 'model': draft, 'num_speculative_tokens': 1}}
         return self.enterContext(VllmServer(os.path.join(weights, 'current'), self.folder, tensor_parallel, self.daemon,
                                             VLLM_TEST_ARGUMENTS=json.dumps(arguments or {}), **variables))
 
@@ -132,6 +136,23 @@ class Failures(Case):
         """Quantised while it loads, with a scale over all ranks: that is agreed on by the ranks, which must not talk while they serve."""
         sentences = self.refused(self.start('bf16', 2, arguments={'quantization': 'fp8_per_channel'}))
         self.assertTrue(all('makes model.layers.0 of what other workers hold' in one for one in sentences), sentences)
+
+
+class Drafts(Case):
+    def test_a_draft_in_the_same_checkpoint_is_brought_too(self):
+        vllm = self.start('draft', arguments={'speculative_config': {'method': 'mtp', 'num_speculative_tokens': 1}})
+        vllm.call('/start_draft_weight_update')
+        vllm.call('/finish_weight_update', {})
+        self.bring(vllm, 5)
+        self.assertEqual(vllm.told()[0]['draft'], 'It is brought to each step with the model.')
+
+    def test_a_draft_with_a_checkpoint_of_its_own_stays(self):
+        other = os.path.join(self.folder, 'other')
+        vllm = self.start('draft', draft=other)
+        vllm.call('/start_draft_weight_update')
+        vllm.call('/finish_weight_update', {})
+        self.bring(vllm, 2)
+        self.assertEqual(vllm.told()[0]['draft'], 'It has a checkpoint of its own and stays as it was loaded.')
 
 
 if __name__ == '__main__':

@@ -45,6 +45,8 @@ KINDS = {
     'bf16': (MODELS['llama'], LINEARS, plain),
     'latent': (DEEPSEEK, LATENT, plain),
     'latent-fp8': ({**DEEPSEEK, **FP8}, LATENT, fp8),
+    'draft': ({**DEEPSEEK, 'architectures': ['DeepseekV3ForCausalLM'], 'model_type': 'deepseek_v3', 'num_nextn_predict_layers': 1,
+               'first_k_dense_replace': 3}, LATENT, plain),
     'experts': (MODELS['experts'], {}, plain),
 }
 
@@ -66,6 +68,10 @@ def tensors_of(kind):
         tensors.update({f'model.layers.{layer}.{name}.weight': ((64,), ml_dtypes.bfloat16) for name in names})
         if linears is LATENT:
             tensors[f'model.layers.{layer}.self_attn.kv_a_layernorm.weight'] = ((32,), ml_dtypes.bfloat16)
+    if kind == 'draft':  # one layer more, which guesses the token after the next one
+        tensors.update({name.replace('layers.1.', 'layers.2.'): what for name, what in tensors.items()})
+        names = {'enorm': (64,), 'hnorm': (64,), 'eh_proj': (64, 128), 'shared_head.norm': (64,), 'shared_head.head': (128, 64), 'embed_tokens': (128, 64)}
+        tensors.update({f'model.layers.2.{name}.weight': (shape, ml_dtypes.bfloat16) for name, shape in names.items()})
     tensors.update({'model.embed_tokens.weight': ((128, 64), ml_dtypes.bfloat16), 'lm_head.weight': ((128, 64), ml_dtypes.bfloat16),
                     'model.norm.weight': ((64,), ml_dtypes.bfloat16)})
     return tensors

@@ -58,9 +58,12 @@ def supply_packing():
 class Runner:
     """The part of a model runner that a worker's update session uses."""
 
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, model, draft):
+        self.model, self.draft = model, draft
         self.lora_resets = 0
+
+    def get_draft_model(self):
+        return self.draft
 
     def get_model(self):
         return self.model
@@ -91,7 +94,9 @@ class Rank:
         self.model = self.loaded(folder)
         worker = Worker.__new__(Worker)
         worker.vllm_config, worker.parallel_config, worker.rank = config, config.parallel_config, rank
-        worker.model_runner = Runner(self.model)
+        self.draft = self.loaded_draft(folder, self.model)
+        worker.speculative_config = config.speculative_config
+        worker.model_runner = Runner(self.model, self.draft)
         worker._weight_update_active = worker._weight_update_is_draft = False
         # as Worker.load_model does
         worker.weight_transfer_engine = WeightTransferEngineFactory.create_engine(config.weight_transfer_config, config, torch.device('cpu'), self.model)
@@ -108,13 +113,33 @@ class Rank:
             config.compilation_config.static_forward_context.clear()
             return get_model(vllm_config=config)
 
+    def loaded_draft(self, folder, model):
+        """The draft model for this one, with what it shares, or None."""
+        import types
+        from vllm.config import set_current_vllm_config
+        from vllm.model_executor.model_loader import get_model
+        from vllm.v1.spec_decode.llm_base_proposer import SpecDecodeBaseProposer
+        speculative = self.config.speculative_config
+        if speculative is None:
+            return None
+        config = copy.copy(speculative.draft_model_config)
+        config.model = folder if config.model == self.config.model_config.model else config.model
+        proposer = types.SimpleNamespace(vllm_config=self.config, use_local_argmax_reduction=False)
+        with set_current_vllm_config(self.config):
+            proposer.model = get_model(vllm_config=self.config, model_config=config)
+        SpecDecodeBaseProposer._maybe_share_embeddings(proposer, model)
+        SpecDecodeBaseProposer._maybe_share_lm_head(proposer, model)
+        return proposer.model
+
     def sums(self, model):
         import torch
         return {name: hashlib.sha256(parameter.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
                 for name, parameter in [*model.named_parameters(), *model.named_buffers()]}
 
     def holds(self, path):
-        return self.sums(self.model) == self.sums(self.loaded(path))
+        model = self.loaded(path)
+        draft = self.loaded_draft(path, model)
+        return self.sums(self.model) == self.sums(model) and (draft is None or self.sums(self.draft) == self.sums(draft))
 
     def write(self, name):
         import torch
@@ -241,7 +266,7 @@ def client_of(ranks, config):
         async def check_health(self):
             pass
     for name in ('pause_generation', 'resume_generation', 'is_paused', 'init_weight_transfer_engine', 'start_weight_update', 'update_weights',
-                 'finish_weight_update', 'update_weight_version', 'get_weight_version', 'reset_prefix_cache'):
+                 'start_draft_weight_update', 'finish_weight_update', 'update_weight_version', 'get_weight_version', 'reset_prefix_cache'):
         setattr(Client, name, getattr(AsyncLLM, name))
     return Client()
 

@@ -85,9 +85,9 @@ class Change:
             one.write(one.old)
         return self.is_base()
 
-    def joined(self, other: Change) -> Change:
-        """Both. Shares all memory with them."""
-        return Change([*self._pairs, *other._pairs])
+    def joined(self, *others: Change) -> Change:
+        """With all of these. Shares all memory with them."""
+        return Change([pairs for one in (self, *others) for pairs in one._pairs])
 
     def reversed(self) -> Change:
         """What leads back. Shares all memory with this one."""

@@ -34,7 +34,7 @@ from vllm.distributed.weight_transfer.base import (WeightTransferEngine, WeightT
 from deltabucket import errors
 from deltabucket.vllm.change import Change, Copy, Generation, Move, change, holds
 from deltabucket.vllm.layout import Slice, slices_of
-from deltabucket.vllm.shadow import Shadow, is_needed
+from deltabucket.vllm.shadow import Remake, Shadow, is_needed
 
 GENERATION = re.compile(r'.*/generations/(\d+)')
 
@@ -58,13 +58,15 @@ class Wanted(WeightTransferUpdateInfo):  # type: ignore[misc]
 class Told:
     """What a worker tells. step: that it holds, -1 when it is not known. staged: that lies ready,
     -1 for none. changed: elements of this rank that the last step changed. seconds: that it took.
-    sentence: why state is error or spoiled, or why the last step was not taken."""
+    sentence: why state is error or spoiled, or why the last step was not taken. draft: what becomes
+    of the draft model, '' where there is none."""
     step: int = -1
     staged: int = -1
     state: Literal['proving', 'ready', 'staging', 'error', 'spoiled'] = 'proving'
     changed: int = 0
     seconds: float = 0.0
     sentence: str = ''
+    draft: str = ''
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,58 @@ class _Staged:
     move: Move
 
 
+class _Model:
+    """A live model, and its shadow where vLLM makes tensors of it after loading."""
+
+    def __init__(self, model: Any, config: Any, model_config: Any, device: Any,
+                 lender: Any = None) -> None:
+        """Called where the model was loaded; what fails is raised by `proven`. lender: a model some of
+        whose modules this one has, which are left to that."""
+        self.shadow: Shadow | None = None
+        self._model = model
+        lent = list(lender.modules()) if lender is not None else []
+        self._lent = {one.untyped_storage().data_ptr() for module in lent
+                      for one in module._parameters.values() if one is not None}
+        self._failure: errors.Unsupported | None = None
+        try:
+            if is_needed(model):
+                self.shadow = Shadow(model, config, model_config, device,
+                                     frozenset(id(module) for module in lent))
+        except errors.Unsupported as failure:
+            self._failure = failure
+
+    def proven(self, held: Generation) -> list[Slice]:
+        """Where what lies, once all parameters are proven to be those of the step."""
+        if self._failure is not None:
+            raise self._failure
+        slices = self.shadow.proven(held) if self.shadow is not None else \
+            [one for one in slices_of(self._model, held.tensors)
+             if one.storage.data_ptr() not in self._lent]
+        if not holds(slices, held):
+            raise errors.WrongBase(
+                f'The parameters are not those of step {held.number}, from whose folder the model '
+                'was loaded: vLLM keeps them in another layout, or something has changed them. Such '
+                'a model is updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
+        return slices
+
+
 class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
     """See above. vLLM calls it in one thread; one of its own lays steps out."""
 
     init_info_cls = Staging
     update_info_cls = Wanted
-    supports_draft_weight_update = False
+    supports_draft_weight_update = True
 
     def __init__(self, config: Any, vllm_config: Any, device: Any, model: Any) -> None:
         super().__init__(config, vllm_config, device, model)
         self.told = Told()
         self._held = _loaded_from(self.model_config.model)
         self._slices: list[Slice] | None = None  # None until the parameters are proven
-        self._shadow, self._refused = self._shadowed(model)
+        self._models = [_Model(model, self.vllm_config, self.model_config, self.device)]
+        self._shadows: list[Shadow] = []  # of those whose parameters are proven
+        speculative = self.vllm_config.speculative_config
+        if speculative is not None and speculative.draft_model_config is not None:
+            self.told.draft = 'It stays as it was loaded.'
         self._moves: list[_Staged] = []  # to the step laid out, and back to the one before
         self._state = ''
         self._thread: threading.Thread | None = None
@@ -104,6 +145,18 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
                    'spoiled' if self.told.state == 'spoiled' else 'staging', staged=-1, sentence='')
         self._thread = threading.Thread(target=self._stage, args=(init_info,), daemon=True)
         self._thread.start()
+
+    def set_weight_update_target(self, model: Any, model_config: Any) -> None:
+        """In a draft's session, which vLLM begins with this: so the worker learns of the draft. Only
+        before the first step is laid out, and only of one with the same checkpoint."""
+        super().set_weight_update_target(model, model_config)
+        if self._slices is not None or self._thread is not None or len(self._models) > 1:
+            return
+        if os.path.realpath(model_config.model) != os.path.realpath(self.vllm_config.model_config.model):
+            self.told.draft = 'It has a checkpoint of its own and stays as it was loaded.'
+            return
+        self._models.append(_Model(model, self.vllm_config, model_config, self.device,
+                                   self._default_model))
 
     def start_weight_update(self) -> None:
         """Does nothing: parameters are changed in place."""
@@ -144,15 +197,6 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
             self._thread.join()
             self._thread = None
 
-    def _shadowed(self, model: Any) -> tuple[Shadow | None, errors.Unsupported | None]:
-        """For a model with tensors that vLLM makes of others: what makes them again, or why not."""
-        if self._held is None or not is_needed(model):
-            return None, None
-        try:
-            return Shadow(model, self.vllm_config, self.model_config, self.device), None
-        except errors.Unsupported as failure:
-            return None, failure
-
     # In the thread that lays steps out.
 
     def _stage(self, wanted: Staging) -> None:
@@ -175,24 +219,28 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """Where what lies, once the parameters are proven to be those of the folder that the model
         was loaded from."""
         held = self._base()
-        if self._refused is not None:
-            raise self._refused
-        slices = self._shadow.proven(held) if self._shadow else slices_of(self.model, held.tensors)
-        if not holds(slices, held):
-            raise errors.WrongBase(
-                f'The parameters are not those of step {held.number}, from whose folder the model '
-                'was loaded: vLLM keeps them in another layout, or something has changed them. Such '
-                'a model is updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
+        slices = self._models[0].proven(held)
+        self._shadows = [one.shadow for one in self._models[:1] if one.shadow is not None]
+        for draft in self._models[1:]:
+            try:
+                more = draft.proven(held)
+            except errors.Error as failure:
+                self.told.draft = f'It stays as it was loaded: {failure}'
+                continue
+            slices += more
+            self._shadows += [draft.shadow] if draft.shadow is not None else []
+            self.told.draft = 'It is brought to each step with the model.'
         return slices
 
     def _change(self, step: Generation) -> Change:
         assert self._slices is not None
         made = change(self._slices, self._base(), step)
-        return made.joined(self._shadow.change(self._base(), step)) if self._shadow else made
+        return made.joined(*[one.change(self._base(), step) for one in self._shadows])
 
     def _whole(self, step: Generation) -> Move:
         assert self._slices is not None
-        return self._shadow.copy(self._slices, step) if self._shadow else Copy(self._slices, step)
+        return Remake(self._slices, self._shadows, step) if self._shadows else \
+            Copy(self._slices, step)
 
     def _base(self) -> Generation:
         if self._held is None:

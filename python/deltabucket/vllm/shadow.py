@@ -41,7 +41,7 @@ from vllm.utils.torch_utils import set_default_torch_dtype
 
 from deltabucket import errors
 from deltabucket.vllm.change import Change, Copy, Generation, _bits, _chunks, _Pairs, holds
-from deltabucket.vllm.layout import (DERIVING, METHODS, Recorded, Slice, View, flat, recorded,
+from deltabucket.vllm.layout import (DERIVING, METHODS, Slice, View, Write, flat, recorded,
                                      unsupported)
 
 # Elements of a tensor that gets memory at once: scales, which vLLM fills with marks when it makes
@@ -66,12 +66,13 @@ def is_needed(model: nn.Module) -> bool:
 
 
 class Shadow:
-    """Of one live model. Made in the thread that the model was loaded in, before it serves; then
-    used by one thread at a time, while it serves."""
+    """Of one live model. Made in the thread that the model was loaded in, while nothing is computed;
+    then used by one thread at a time, while it serves."""
 
     def __init__(self, live: nn.Module, config: VllmConfig, model_config: Any,
-                 device: torch.device) -> None:
-        """Unsupported for a model that vLLM does not make without memory."""
+                 device: torch.device, lent: frozenset[int] = frozenset()) -> None:
+        """lent: modules that are another model's, by `id`, which are left to that. Unsupported for a
+        model that vLLM does not make without memory."""
         self._model_config = model_config
         self._device = device
         self._live = dict(live.named_modules(remove_duplicate=False))
@@ -79,8 +80,9 @@ class Shadow:
                           for tensor in [*live.parameters(), *live.buffers()]}
         self._model = _without_memory(config, model_config, device)
         self._layers: list[Layer] = []
+        self._lent = {name for name, module in self._live.items() if id(module) in lent}
         for name, module in self._model.named_modules():
-            if type(module) is not type(self._live.get(name)):
+            if name not in self._lent and type(module) is not type(self._live.get(name)):
                 raise unsupported(f'{name} is not made twice as the same kind of module')
 
     def proven(self, held: Generation) -> list[Slice]:
@@ -90,7 +92,8 @@ class Shadow:
         carried over."""
         writes = self._recorded(held)
         remade = self._closed({name for name, module in self._model.named_modules()
-                               if _is_remade(module, self._live[name])}
+                               if name not in self._lent
+                               and _is_remade(module, self._live[name])}
                               | {module for one in writes if one.source is None
                                  for module in one.modules})
         slices = self._slices(writes, remade)
@@ -110,8 +113,9 @@ class Shadow:
         return Change([pairs for layer in self._layers if layer.differs(old, new)
                        for pairs in layer.pairs(new)])
 
-    def copy(self, slices: Sequence[Slice], new: Generation) -> Remake:
-        return Remake(slices, self._layers, new)
+    def copy(self, new: Generation) -> bool:
+        """Writes over the live tensors that are made again; says whether they hold it then."""
+        return all([layer.copy(new) for layer in self._layers])
 
     def _recorded(self, step: Generation) -> list[_Write]:
         """What vLLM writes where when it loads these tensors into the model without memory."""
@@ -120,13 +124,14 @@ class Shadow:
             if _is_online(module):
                 get_layerwise_info(module).load_numel = -NEVER
         writes = []
-        for name, tensor in step.tensors.items():
-            for target, source in self._writes_of(name, tensor, frozenset(owners)):
-                found = owners.get(target.untyped_storage()._cdata, [])
-                if not found and not target.is_meta:
-                    raise unsupported(f'vLLM copies {name} to something that is not a parameter')
-                writes += [_Write(name, found, View.of(target),
-                                  None if source is None else View.of(source))] if found else []
+        with _on(self._device):
+            noted = recorded(self._model, step.tensors, frozenset(owners))
+        for one in noted:
+            found = owners.get(one.target.untyped_storage()._cdata)
+            if found is None:
+                raise unsupported(f'vLLM copies {one.text} to something that is not a parameter')
+            if found[0][0] not in self._lent:
+                writes.append(_Write(one, found))
         for module in self._model.modules():
             if _is_online(module):
                 get_layerwise_info(module).reset()
@@ -135,14 +140,11 @@ class Shadow:
                                         'have other names.', kind='schema_mismatch')
         return writes
 
-    def _writes_of(self, name: str, tensor: torch.Tensor, owned: frozenset[int]) -> Recorded:
-        with _on(self._device):
-            return recorded(self._model, name, tensor, owned)
-
     def _closed(self, names: set[str]) -> set[str]:
         """With all modules inside of these."""
         inside = {id(one) for name in names for one in self._model.get_submodule(name).modules()}
-        return {name for name, module in self._model.named_modules() if id(module) in inside}
+        return {name for name, module in self._model.named_modules()
+                if id(module) in inside and name not in self._lent}
 
     def _slices(self, writes: Sequence[_Write], remade: set[str]) -> list[Slice]:
         made = []
@@ -154,7 +156,8 @@ class Shadow:
             if not isinstance(live, torch.Tensor) or not _fits(live, shadow):
                 raise unsupported(f'vLLM keeps {one.parameter} in another layout than it loads it in')
             assert one.source is not None
-            made.append(Slice(one.name, one.source, one.parameter, flat(live), one.target))
+            name, = one.names
+            made.append(Slice(name, one.source, one.parameter, flat(live), one.target))
         return made
 
     def _grouped(self, writes: Sequence[_Write], remade: set[str]) -> list[Layer]:
@@ -163,7 +166,8 @@ class Shadow:
             if name in remade:
                 groups[_layer_of(name)].append(name)
         return [Layer(group, self, names, list(dict.fromkeys(
-            one.name for one in writes if one.modules & set(names)))) for group, names in groups.items()]
+            name for one in writes if one.modules & set(names) for name in sorted(one.names))))
+                for group, names in groups.items()]
 
 
 class Layer:
@@ -268,12 +272,12 @@ class Layer:
 
 
 class Remake:
-    """A Move of whole slices and layers, from whatever the parameters hold. It cannot be taken
-    back."""
+    """A Move of whole slices and of all that shadows make, from whatever the parameters hold. It
+    cannot be taken back."""
 
-    def __init__(self, slices: Sequence[Slice], layers: Sequence[Layer], new: Generation) -> None:
+    def __init__(self, slices: Sequence[Slice], shadows: Sequence[Shadow], new: Generation) -> None:
         self._copy = Copy(slices, new)
-        self._layers = layers
+        self._shadows = shadows
         self._new = new
         self.count = self._copy.count
 
@@ -281,23 +285,21 @@ class Remake:
         return True
 
     def apply(self) -> bool:
-        return all([self._copy.apply(), *[layer.copy(self._new) for layer in self._layers]])
+        return all([self._copy.apply(), *[one.copy(self._new) for one in self._shadows]])
 
     def undo(self) -> bool:
         return False
 
 
 class _Write:
-    """Of a checkpoint's tensor to one that the first of the owners has. source: None where
-    something else than a part of it is written."""
+    """To a tensor that the first of the owners has, and others too."""
 
-    def __init__(self, name: str, owners: Sequence[tuple[str, str]], target: View,
-                 source: View | None) -> None:
-        self.name = name
+    def __init__(self, noted: Write, owners: Sequence[tuple[str, str]]) -> None:
+        self.names = noted.names
         self.modules = {module for module, _ in owners}
         self.module, self.tensor = owners[0]
-        self.target = target
-        self.source = source
+        self.target = View.of(noted.target)
+        self.source = None if noted.source is None else View.of(noted.source)
 
     @property
     def parameter(self) -> str:
@@ -393,8 +395,15 @@ def _without_memory(config: VllmConfig, model_config: Any, device: torch.device)
 
 
 def _own_config(config: VllmConfig, model_config: Any) -> VllmConfig:
-    """One in which a model may be made without a trace in the live one's."""
+    """One in which a model may be made without a trace in the live one's; for a draft with what
+    vLLM's proposer sets."""
     own = copy.copy(config)
+    speculative = config.speculative_config
+    if speculative is not None and model_config is speculative.draft_model_config:
+        own.attention_config = copy.copy(config.attention_config)
+        own.attention_config.backend = speculative.attention_backend
+        own.kernel_config = copy.copy(config.kernel_config)
+        own.kernel_config.moe_backend = speculative.moe_backend or config.kernel_config.moe_backend
     own.cache_config = copy.copy(config.cache_config)
     own.compilation_config = copy.copy(config.compilation_config)
     own.compilation_config.static_forward_context = {}
@@ -402,7 +411,7 @@ def _own_config(config: VllmConfig, model_config: Any) -> VllmConfig:
     own.compilation_config.traced_files = set()
     own.compilation_config.enabled_custom_ops = collections.Counter()
     own.compilation_config.disabled_custom_ops = collections.Counter()
-    own.quant_config = VllmConfig.get_quantization_config(model_config, config.load_config)
+    own.quant_config = VllmConfig.get_quantization_config(config.model_config, config.load_config)
     return own
 
 
