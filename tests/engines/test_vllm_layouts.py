@@ -13,7 +13,7 @@ if not package_is_ready() or not os.path.exists(PYTHON):
 import numpy  # noqa: E402
 import deltabucket  # noqa: E402
 from tests.engines import test_vllm  # noqa: E402
-from tests.support.vllm_layouts import config_of, filled, tensors_of  # noqa: E402
+from tests.support.vllm_layouts import FP8_ROWS, compressed, config_of, filled, tensors_of  # noqa: E402
 from tests.support.vllm_models import VllmServer  # noqa: E402
 
 
@@ -136,6 +136,23 @@ class Failures(Case):
         """Quantised while it loads, with a scale over all ranks: that is agreed on by the ranks, which must not talk while they serve."""
         sentences = self.refused(self.start('bf16', 2, arguments={'quantization': 'fp8_per_channel'}))
         self.assertTrue(all('makes model.layers.0 of what other workers hold' in one for one in sentences), sentences)
+
+    def test_a_number_that_vllm_keeps_in_python_is_refused_when_a_step_changes_it(self):
+        """The scales of an FP8 cache, from the checkpoint: vLLM has them as tensors and as numbers."""
+        scales = {f'model.layers.{layer}.self_attn.{one}_proj.{one}_scale': ((1,), numpy.float32) for layer in range(2) for one in 'kv'}
+        cache = {'num_bits': 8, 'type': 'float', 'symmetric': True, 'strategy': 'tensor', 'dynamic': False}
+        vllm = self.start('fp8', config=compressed('float-quantized', *FP8_ROWS, kv_cache_scheme=cache), more=scales,
+                          arguments={'kv_cache_dtype': 'fp8_e4m3'})
+        first = {name: self.weights[name].copy() for name in scales}
+        sentence, = self.refused(vllm)
+        self.assertRegex(sentence, r'^model\.layers\.0\.self_attn\.attn\._[kv]_scale_float is not a tensor.* step 1;')
+        for name, scale in first.items():
+            self.weights[name][:] = scale
+        self.run_.publish(self.weights)
+        self.step = self.steps.next(60)
+        vllm.stage(self.step)
+        vllm.update(self.step.number)
+        self.assertHolds(vllm, self.step)
 
 
 class Drafts(Case):

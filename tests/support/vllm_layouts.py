@@ -36,8 +36,9 @@ def compressed(form, weights, activations=None, **more):
 
 
 INT4 = compressed('pack-quantized', {'num_bits': 4, 'type': 'int', 'strategy': 'group', 'group_size': 32})
-FP8 = compressed('float-quantized', {'num_bits': 8, 'type': 'float', 'strategy': 'channel'},
-                 {'num_bits': 8, 'type': 'float', 'symmetric': True, 'strategy': 'token', 'dynamic': True})
+FP8_ROWS = ({'num_bits': 8, 'type': 'float', 'strategy': 'channel'},
+            {'num_bits': 8, 'type': 'float', 'symmetric': True, 'strategy': 'token', 'dynamic': True})
+FP8 = compressed('float-quantized', *FP8_ROWS)
 # {kind: (config, the linear layers, how each is stored)}
 KINDS = {
     'int4': ({**MODELS['llama'], **INT4}, LINEARS, int4),

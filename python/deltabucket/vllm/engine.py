@@ -89,12 +89,12 @@ class _Model:
         lent = list(lender.modules()) if lender is not None else []
         self._lent = {one.untyped_storage().data_ptr() for module in lent
                       for one in module._parameters.values() if one is not None}
-        self._failure: errors.Unsupported | None = None
+        self._failure: Exception | None = None
         try:
             if is_needed(model):
                 self.shadow = Shadow(model, config, model_config, device,
                                      frozenset(id(module) for module in lent))
-        except errors.Unsupported as failure:
+        except Exception as failure:
             self._failure = failure
 
     def proven(self, held: Generation) -> list[Slice]:
@@ -124,7 +124,8 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         self.told = Told()
         self._held = _loaded_from(self.model_config.model)
         self._slices: list[Slice] | None = None  # None until the parameters are proven
-        self._models = [_Model(model, self.vllm_config, self.model_config, self.device)]
+        self._models = [_Model(model, self.vllm_config, self.model_config, self.device)] \
+            if self._held is not None else []
         self._shadows: list[Shadow] = []  # of those whose parameters are proven
         speculative = self.vllm_config.speculative_config
         if speculative is not None and speculative.draft_model_config is not None:
@@ -150,7 +151,7 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """In a draft's session, which vLLM begins with this: so the worker learns of the draft. Only
         before the first step is laid out, and only of one with the same checkpoint."""
         super().set_weight_update_target(model, model_config)
-        if self._slices is not None or self._thread is not None or len(self._models) > 1:
+        if self._slices is not None or self._thread is not None or len(self._models) != 1:
             return
         if os.path.realpath(model_config.model) != os.path.realpath(self.vllm_config.model_config.model):
             self.told.draft = 'It has a checkpoint of its own and stays as it was loaded.'

@@ -1,8 +1,8 @@
 """Tensors that vLLM makes of the checkpoint's: made again beside the live ones, a layer at a time.
 
 Quantised, repacked and derived tensors have no place of their own for an element of the checkpoint.
-Only vLLM's code knows how they come about: `load_weights`, then `process_weights_after_loading`. So
-there is a second model of the same class, whose tensors have shapes and no memory. For each layer
+Only vLLM's code knows how they come about: `load_weights`, `process_weights_after_loading`. So there
+is a second model of the same class, whose tensors have shapes and no memory. For each layer
 that a step changes it gets memory, vLLM loads and processes the step's tensors in it, the outcome is
 compared with what the live layer holds, and the memory goes. The places that differ are the change.
 
@@ -20,6 +20,7 @@ import copy
 import enum
 import functools
 import math
+import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -66,15 +67,18 @@ def is_needed(model: nn.Module) -> bool:
 
 
 class Shadow:
-    """Of one live model. Made in the thread that the model was loaded in, while nothing is computed;
+    """Of one live model. Made in the thread that the model was loaded in, while nothing is computed,
     then used by one thread at a time, while it serves."""
 
     def __init__(self, live: nn.Module, config: VllmConfig, model_config: Any,
                  device: torch.device, lent: frozenset[int] = frozenset()) -> None:
         """lent: modules that are another model's, by `id`, which are left to that. Unsupported for a
         model that vLLM does not make without memory."""
+        if config.parallel_config.enable_eplb:
+            raise unsupported('vLLM moves experts among workers while it serves (EPLB)')
         self._model_config = model_config
         self._device = device
+        self._stream = torch.cuda.Stream(device) if device.type == 'cuda' else None
         self._live = dict(live.named_modules(remove_duplicate=False))
         self._storages = {tensor.untyped_storage().data_ptr()
                           for tensor in [*live.parameters(), *live.buffers()]}
@@ -117,6 +121,16 @@ class Shadow:
         """Writes over the live tensors that are made again; says whether they hold it then."""
         return all([layer.copy(new) for layer in self._layers])
 
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[None]:
+        """Beside what serves: on the device, in a stream of its own."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._device)
+            if self._stream is not None:
+                stack.enter_context(torch.cuda.device(self._device))
+                stack.enter_context(torch.cuda.stream(self._stream))
+            yield
+
     def _recorded(self, step: Generation) -> list[_Write]:
         """What vLLM writes where when it loads these tensors into the model without memory."""
         owners = _owners(self._model)
@@ -124,7 +138,7 @@ class Shadow:
             if _is_online(module):
                 get_layerwise_info(module).load_numel = -NEVER
         writes = []
-        with _on(self._device):
+        with self.beside():
             noted = recorded(self._model, step.tensors, frozenset(owners))
         for one in noted:
             found = owners.get(one.target.untyped_storage()._cdata)
@@ -196,6 +210,10 @@ class Layer:
             if len(pairs.places):
                 raise unsupported(f'vLLM does not make the same {_text(one)} of step {held.number} '
                                   'twice')
+        for name, module in self._live.items():
+            for key, tensor in module._parameters.items():
+                if tensor is not None and (name, '_parameters', key) not in self._carried:
+                    raise unsupported(f'vLLM does not make {name}.{key} again')
 
     def pairs(self, new: Generation) -> list[_Pairs]:
         return [pairs for _, pairs in self._compared(new) if len(pairs.places)]
@@ -220,7 +238,7 @@ class Layer:
         guard = _Guard(self.name, self._shadow._storages | {
             one.untyped_storage().data_ptr() for one in source.values()})
         try:
-            with torch.no_grad(), _on(self._shadow._device):
+            with torch.no_grad(), self._shadow.beside():
                 try:
                     with guard:
                         self._load(source)
@@ -238,6 +256,7 @@ class Layer:
         replaced: dict[int, torch.Tensor] = {}
         for module in self._modules.values():
             if _is_online(module):
+                get_layerwise_info(module).reset()
                 initialize_online_processing(module)
             for tensors in (module._parameters, module._buffers):
                 for name, tensor in tensors.items():
@@ -385,7 +404,7 @@ def _without_memory(config: VllmConfig, model_config: Any, device: torch.device)
     own = _own_config(config, model_config)
     try:
         with set_current_vllm_config(own), set_default_torch_dtype(model_config.dtype), \
-                _Weightless(), device:
+                _registries_kept(), _Weightless(), device:
             model = initialize_model(own, model_config=model_config)
     except Exception as failure:
         raise unsupported(f'vLLM does not make this model without memory ({failure})') from failure
@@ -416,14 +435,15 @@ def _own_config(config: VllmConfig, model_config: Any) -> VllmConfig:
 
 
 @contextlib.contextmanager
-def _on(device: torch.device) -> Iterator[None]:
-    """Beside what serves: on the device, in a stream of its own."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(device)
-        if device.type == 'cuda':
-            stack.enter_context(torch.cuda.device(device))
-            stack.enter_context(torch.cuda.stream(torch.cuda.Stream(device)))
+def _registries_kept() -> Iterator[None]:
+    """Entries that vLLM has by name, of layers say, are those of the live model afterwards."""
+    kept = [(one, dict(one)) for name, module in list(sys.modules.items()) if name.startswith(OPEN)
+            for key, one in vars(module).items() if type(one) is dict and not key.startswith('__')]
+    try:
         yield
+    finally:
+        for one, entries in kept:
+            one.update(entries)
 
 
 def _with_memory(tensor: torch.Tensor) -> torch.Tensor:
@@ -634,7 +654,7 @@ def _same(first: Any, second: Any) -> bool:
     if isinstance(first, float) and math.isnan(first):
         return math.isnan(second)
     if isinstance(first, (types.FunctionType, types.BuiltinFunctionType)):
-        return first.__qualname__ == second.__qualname__
+        return bool(first.__qualname__ == second.__qualname__)
     if isinstance(first, nn.Module):
         return not any(True for _ in first.parameters())
     return isinstance(first, VALUES) and bool(first == second)
