@@ -1,7 +1,9 @@
 """Layouts that vLLM makes after loading: each step is, bit by bit, what vLLM's own loader makes of it, or is refused by name."""
+import contextlib
 import json
 import os
 import shutil
+import time
 import unittest
 
 from tests.support.package import package_is_ready, settings_of
@@ -25,8 +27,11 @@ class Case(test_vllm.Case):
         self.run_ = self.enterContext(deltabucket.Run(self.name, create_bucket=True, **settings_of(self.daemon)))
         self.run_.publish(self.weights, files={'config.json': json.dumps(config_of(kind) | (config or {}))})
         weights = os.path.join(self.folder, 'weights')
-        self.steps = self.enterContext(self.run_.follow(weights))
-        self.step = self.steps.next(60)
+        self.steps = self.run_.follow(weights)
+        with self.steps if self.plugin else contextlib.nullcontext(self.enterContext(self.steps)):
+            self.step = self.steps.next(60)
+        if self.plugin:
+            variables.update(DELTABUCKET_RUN=self.name, DELTABUCKET_INTO=weights)
         if draft is not None:
             shutil.copytree(self.step.path, draft)
             arguments = {'speculative_config': {'method': 'mtp', 'model': draft, 'num_speculative_tokens': 1}}
@@ -170,6 +175,21 @@ class Drafts(Case):
         vllm.call('/finish_weight_update', {})
         self.bring(vllm, 2)
         self.assertEqual(vllm.told()[0]['draft'], 'It has a checkpoint of its own and stays as it was loaded.')
+
+
+class Plugin(Case):
+    plugin = True
+
+    def test_the_plugin_shows_the_draft(self):
+        vllm = self.start('draft', arguments={'speculative_config': {'method': 'mtp', 'num_speculative_tokens': 1}})
+        self.publish()
+        limit = time.monotonic() + 120
+        while vllm.get('/deltabucket')['step'] != 1:
+            self.assertLess(time.monotonic(), limit, vllm.get('/deltabucket'))
+            time.sleep(0.05)
+        self.assertTrue(vllm.holds(os.path.join(self.folder, 'weights', 'current')))
+        worker, = vllm.get('/deltabucket')['workers']
+        self.assertEqual(worker['draft'], 'It is brought to each step with the model.')
 
 
 if __name__ == '__main__':
