@@ -11,13 +11,16 @@ undo: pairs, and it cannot be taken back),
 """
 import asyncio
 import contextlib
+import copy
 import ctypes
 import dataclasses
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
 import sys
+import unittest.mock
 
 os.environ.update(VLLM_TARGET_DEVICE='cpu', HF_HUB_OFFLINE='1', VLLM_LOGGING_LEVEL='WARNING', OMP_NUM_THREADS='1')
 
@@ -30,15 +33,40 @@ sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.absp
 def config_of(folder, tensor_parallel):
     from vllm.engine.arg_utils import EngineArgs
     return EngineArgs(model=folder, skip_tokenizer_init=True, tensor_parallel_size=tensor_parallel, enforce_eager=True, dtype='bfloat16',
-                      distributed_executor_backend='mp', weight_transfer_config={'backend': 'deltabucket'}).create_engine_config()
+                      distributed_executor_backend='mp', weight_transfer_config={'backend': 'deltabucket'}, use_tqdm_on_load=False,
+                      **json.loads(os.environ.get('VLLM_TEST_ARGUMENTS', '{}'))).create_engine_config()
+
+
+def supply_logger():
+    """A stand-in for loguru, with which vLLM's code for quantised models prints, where the environment lacks it."""
+    with contextlib.suppress(ImportError):
+        import loguru  # noqa: F401
+        return
+    sys.modules['loguru'] = unittest.mock.MagicMock()
+
+
+def supply_packing():
+    """What packs experts for a CPU is compiled code that vLLM's wheel for GPUs lacks. In its place: rows in another order where the test wants packed
+    experts, else as they are."""
+    import torch
+    library = torch.library.Library('_C', 'FRAGMENT')
+    library.define('prepack_moe_weight(Tensor weight, Tensor(a!) output, str isa) -> ()')
+
+    def pack(weight, output, isa):
+        output.copy_(weight.flip(1) if os.environ.get('VLLM_TEST_PACKED') else weight)
+    library.impl('prepack_moe_weight', pack, 'CPU')
+    return library
 
 
 class Runner:
     """The part of a model runner that a worker's update session uses."""
 
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, model, draft):
+        self.model, self.draft = model, draft
         self.lora_resets = 0
+
+    def get_draft_model(self):
+        return self.draft
 
     def get_model(self):
         return self.model
@@ -95,6 +123,7 @@ class Rank:
         from vllm.plugins import load_general_plugins
         from vllm.v1.worker.gpu_worker import Worker
         torch.set_num_threads(1)
+        self.library = supply_packing()
         load_general_plugins()
         self.machine = machine_of(kernels)
         config = config_of(folder, tensor_parallel)
@@ -106,7 +135,9 @@ class Rank:
         self.model = self.loaded(folder)
         worker = Worker.__new__(Worker)
         worker.vllm_config, worker.parallel_config, worker.rank = config, config.parallel_config, rank
-        worker.model_runner = Runner(self.model)
+        self.draft = self.loaded_draft(folder, self.model)
+        worker.speculative_config = config.speculative_config
+        worker.model_runner = Runner(self.model, self.draft)
         worker._weight_update_active = worker._weight_update_is_draft = False
         # as Worker.load_model does
         worker.weight_transfer_engine = WeightTransferEngineFactory.create_engine(config.weight_transfer_config, config, torch.device('cpu'), self.model)
@@ -114,30 +145,46 @@ class Rank:
 
     def loaded(self, folder):
         """What vLLM makes of a checkpoint."""
-        import glob
-        import torch
-        from safetensors.torch import load_file
         from vllm.config import set_current_vllm_config
-        from vllm.model_executor.model_loader.utils import initialize_model
-        from vllm.utils.torch_utils import set_default_torch_dtype
-        with set_current_vllm_config(self.config), set_default_torch_dtype(torch.bfloat16):
-            self.config.compilation_config.static_forward_context.clear()
-            model = initialize_model(self.config)
-        for path in sorted(glob.glob(os.path.join(folder, '*.safetensors'))):
-            model.load_weights(load_file(path).items())
-        return model
+        from vllm.model_executor.model_loader import get_model
+        config = copy.copy(self.config)
+        config.model_config = copy.copy(config.model_config)
+        config.model_config.model = folder
+        with set_current_vllm_config(config):
+            config.compilation_config.static_forward_context.clear()
+            return get_model(vllm_config=config)
+
+    def loaded_draft(self, folder, model):
+        """The draft model for this one, with what it shares, or None."""
+        import types
+        from vllm.config import set_current_vllm_config
+        from vllm.model_executor.model_loader import get_model
+        from vllm.v1.spec_decode.llm_base_proposer import SpecDecodeBaseProposer
+        speculative = self.config.speculative_config
+        if speculative is None:
+            return None
+        config = copy.copy(speculative.draft_model_config)
+        config.model = folder if config.model == self.config.model_config.model else config.model
+        proposer = types.SimpleNamespace(vllm_config=self.config, use_local_argmax_reduction=False)
+        with set_current_vllm_config(self.config):
+            proposer.model = get_model(vllm_config=self.config, model_config=config)
+        SpecDecodeBaseProposer._maybe_share_embeddings(proposer, model)
+        SpecDecodeBaseProposer._maybe_share_lm_head(proposer, model)
+        return proposer.model
 
     def sums(self, model):
         import torch
-        return {name: hashlib.sha256(parameter.detach().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
-                for name, parameter in model.named_parameters()}
+        return {name: hashlib.sha256(parameter.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
+                for name, parameter in [*model.named_parameters(), *model.named_buffers()]}
 
     def holds(self, path):
-        return self.sums(self.model) == self.sums(self.loaded(path))
+        model = self.loaded(path)
+        draft = self.loaded_draft(path, model)
+        return self.sums(self.model) == self.sums(model) and (draft is None or self.sums(self.draft) == self.sums(draft))
 
     def write(self, name='model.norm.weight'):
         import torch
-        dict(self.model.named_parameters())[name].data.view(torch.int16).bitwise_xor_(1)
+        dict(self.model.named_parameters())[name].data.view(torch.uint8).bitwise_xor_(1)
 
     def break_next(self, what):
         """The next move leaves one element wrong."""
@@ -257,7 +304,7 @@ def client_of(ranks, config):
         async def check_health(self):
             pass
     for name in ('pause_generation', 'resume_generation', 'is_paused', 'init_weight_transfer_engine', 'start_weight_update', 'update_weights',
-                 'finish_weight_update', 'update_weight_version', 'get_weight_version', 'reset_prefix_cache'):
+                 'start_draft_weight_update', 'finish_weight_update', 'update_weight_version', 'get_weight_version', 'reset_prefix_cache'):
         setattr(Client, name, getattr(AsyncLLM, name))
     return Client()
 
@@ -305,6 +352,7 @@ def app_of(ranks, config):
 
 def main():
     import uvicorn
+    supply_logger()
     folder, tensor_parallel, port, rendezvous = sys.argv[1], *map(int, sys.argv[2:5])
     ranks = Ranks(folder, tensor_parallel, rendezvous, sys.argv[5])
     uvicorn.run(app_of(ranks, config_of(folder, tensor_parallel)), host='127.0.0.1', port=port, log_level='warning')

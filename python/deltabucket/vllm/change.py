@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from safetensors import safe_open
 
 from deltabucket import errors
 from deltabucket.tensors import Memory, readable
-from deltabucket.vllm.layout import Slice
+from deltabucket.vllm.layout import Slice, View
 
 CHUNK = 1 << 24  # elements that are compared at a time
 INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -104,16 +104,26 @@ class Move(Protocol):
         this one, and only one of them may be made at a time."""
 
 
+class Maker(Protocol):
+    """Knows parameters that no `Slice` says, which vLLM has made of others."""
+
+    def change(self, old: Generation, new: Generation) -> Change:
+        """What leads from the step before, which these parameters hold, to this one."""
+
+    def copy(self, new: Generation) -> bool:
+        """Writes the step over them; says whether they hold it then."""
+
+
 class Change:
     """A Move of pairs. They cross to the device once, when the pause begins, and lie there until
     `release`."""
 
-    def __init__(self, pairs: Sequence[_Pairs], elements: int = 0) -> None:
+    def __init__(self, pairs: Sequence[Pairs], elements: int = 0) -> None:
         """elements: of the parameters that it might have changed."""
         self.count = sum(len(one.places) for one in pairs)
         self.share = Share(by_pairs=elements)
         self._pairs = pairs
-        self._sent: Sequence[_Pairs] | None = None
+        self._sent: Sequence[Pairs] | None = None
 
     def is_base(self) -> bool:
         return _hold([(one, one.old) for one in self._there()])
@@ -131,11 +141,17 @@ class Change:
     def release(self) -> None:
         self._sent = None
 
+    def joined(self, *others: Change) -> Change:
+        """With all of these. Shares all memory with them."""
+        every = (self, *others)
+        return Change([pairs for one in every for pairs in one._pairs],
+                      sum(one.share.by_pairs for one in every))
+
     def reversed(self) -> Change:
-        return Change([_Pairs(one.bits, one.places, one.new, one.old) for one in self._pairs],
+        return Change([Pairs(one.bits, one.places, one.new, one.old) for one in self._pairs],
                       self.share.by_pairs)
 
-    def _there(self) -> Sequence[_Pairs]:
+    def _there(self) -> Sequence[Pairs]:
         """The pairs on the device. One that has no room for all gets them again for each use."""
         if self._sent is None:
             try:
@@ -146,10 +162,13 @@ class Change:
 
 
 class Copy:
-    """A Move of whole slices, from whatever the parameters hold. It cannot be taken back."""
+    """A Move of whole slices, and of all that the makers know, from whatever the parameters hold. It
+    cannot be taken back."""
 
-    def __init__(self, slices: Sequence[Slice], new: Generation) -> None:
+    def __init__(self, slices: Sequence[Slice], new: Generation,
+                 makers: Sequence[Maker] = ()) -> None:
         self._slices = slices
+        self._makers = makers
         self._new = new
         self.count = elements_of(slices)
         self.share = Share(by_pairs=self.count)
@@ -160,7 +179,8 @@ class Copy:
     def apply(self) -> bool:
         for one in self._slices:
             one.target.on(one.storage).copy_(_source(one, self._new))
-        return holds(self._slices, self._new)
+        are_made = all([one.copy(self._new) for one in self._makers])
+        return holds(self._slices, self._new) and are_made
 
     def undo(self) -> bool:
         return False
@@ -192,13 +212,13 @@ def holds(slices: Sequence[Slice], step: Generation) -> bool:
     in use."""
     for one in slices:
         target = one.target.on(one.storage)
-        for part, wanted in _chunks(target, _source(one, step)):
-            if not torch.equal(_bits(part.cpu()), _bits(wanted.to(target.dtype))):
+        for part, wanted in chunks(target, _source(one, step)):
+            if not torch.equal(bits_of(part.cpu()), bits_of(wanted.to(target.dtype))):
                 return False
     return True
 
 
-class _Pairs:
+class Pairs:
     """bits: all elements of a parameter's storage as integers, shape (m,). places: shape (n,), in
     that, int32 where that is enough. old, new: what is there before and after, as such integers,
     shape (n,)."""
@@ -210,10 +230,10 @@ class _Pairs:
         self.old = old
         self.new = new
 
-    def sent(self) -> _Pairs:
+    def sent(self) -> Pairs:
         """The same with all of it on the parameter's device, so that `write` needs no more memory
         there, and `differs` as much each time."""
-        return _Pairs(self.bits, self._there(self.places).long(), self._there(self.old),
+        return Pairs(self.bits, self._there(self.places).long(), self._there(self.old),
                       self._there(self.new))
 
     def write(self, values: torch.Tensor) -> None:
@@ -227,7 +247,34 @@ class _Pairs:
         return tensor.to(self.bits.device, non_blocking=True)
 
 
-def _hold(wanted: Sequence[tuple[_Pairs, torch.Tensor]]) -> bool:
+def pairs_of(storage: torch.Tensor, target: View,
+             parts: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> Pairs:
+    """Where the bits of a parameter change, in pinned memory where it lies on a device.
+
+    storage: all its elements, shape (m,). target: a view of that. parts: what the view holds before
+    and after, in row-major order, some elements at a time."""
+    indexes, befores, afters = [], [], []
+    begin = 0
+    for before, after in parts:
+        was, becomes = bits_of(before).ravel(), bits_of(after).ravel()
+        index = (was != becomes).nonzero().ravel()
+        indexes.append((index + begin).cpu())
+        befores.append(was[index].cpu())
+        afters.append(becomes[index].cpu())
+        begin += was.numel()
+    bits = bits_of(storage)
+    if not indexes:
+        return Pairs(bits, torch.empty(0, dtype=torch.int64), bits[:0], bits[:0])
+    places = target.places(torch.cat(indexes))
+    if bits.numel() < 1 << 31:
+        places = places.int()
+    lists = places, torch.cat(befores), torch.cat(afters)
+    if bits.device.type == 'cuda':
+        lists = lists[0].pin_memory(), lists[1].pin_memory(), lists[2].pin_memory()
+    return Pairs(bits, *lists)
+
+
+def _hold(wanted: Sequence[tuple[Pairs, torch.Tensor]]) -> bool:
     """Whether these values are at the places of these pairs; waits for the device once."""
     verdicts = [pairs.differs(values) for pairs, values in wanted]
     return not verdicts or not bool(torch.stack(verdicts).any())
@@ -244,27 +291,11 @@ def _digest_of(path: str) -> str:
     return str(noted.get('digest', '')) if is_whole else ''
 
 
-def _pairs(one: Slice, old: Generation, new: Generation) -> _Pairs:
+def _pairs(one: Slice, old: Generation, new: Generation) -> Pairs:
     dtype = one.storage.dtype
-    indexes, befores, afters = [], [], []
-    begin = 0
-    for before, after in _chunks(_source(one, old), _source(one, new)):
-        was, becomes = _bits(before.to(dtype)).ravel(), _bits(after.to(dtype)).ravel()
-        index = (was != becomes).nonzero().ravel()
-        indexes.append(index + begin)
-        befores.append(was[index])
-        afters.append(becomes[index])
-        begin += was.numel()
-    bits = _bits(one.storage)
-    if not indexes:
-        return _Pairs(bits, torch.empty(0, dtype=torch.int64), bits[:0], bits[:0])
-    places = one.target.places(torch.cat(indexes))
-    if bits.numel() < 1 << 31:
-        places = places.int()
-    lists = places, torch.cat(befores), torch.cat(afters)
-    if bits.device.type == 'cuda':
-        lists = lists[0].pin_memory(), lists[1].pin_memory(), lists[2].pin_memory()
-    return _Pairs(bits, *lists)
+    parts = chunks(_source(one, old), _source(one, new))
+    return pairs_of(one.storage, one.target,
+                    ((before.to(dtype), after.to(dtype)) for before, after in parts))
 
 
 def _source(one: Slice, step: Generation) -> torch.Tensor:
@@ -275,7 +306,7 @@ def _source(one: Slice, step: Generation) -> torch.Tensor:
     return flat.as_strided(shape, stride, flat.storage_offset() + offset)
 
 
-def _chunks(first: torch.Tensor, second: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def chunks(first: torch.Tensor, second: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Parts of two tensors of one shape, contiguous and in row-major order, some rows at a time."""
     if first.dim() == 0:
         first, second = first.reshape(1), second.reshape(1)
@@ -286,5 +317,5 @@ def _chunks(first: torch.Tensor, second: torch.Tensor) -> Iterator[tuple[torch.T
         yield first[begin:begin + rows].contiguous(), second[begin:begin + rows].contiguous()
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
+def bits_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(INTEGERS[tensor.element_size()])

@@ -95,6 +95,7 @@ class Driver:
     async def run(self) -> None:
         """Never ends by itself. An engine that somebody left paused goes on, unless it is spoiled."""
         self._forget_workers()
+        await self._show_draft()
         async with self._steps:
             while True:
                 try:
@@ -104,6 +105,17 @@ class Driver:
                     log.exception('A step was not taken.')
                     self._report('error', str(failure))
                     await asyncio.sleep(RETRY_SECONDS)
+
+    async def _show_draft(self) -> None:
+        """Workers learn of a draft model by a session for it, in which nothing is updated."""
+        speculative = self._engine.vllm_config.speculative_config
+        if speculative is None or speculative.draft_model_config is None:
+            return
+        try:
+            await self._engine.start_draft_weight_update()
+            await self._engine.finish_weight_update()
+        except Exception:
+            log.exception('The draft model stays as it was loaded.')
 
     async def _take(self, step: Step | None) -> None:
         """Brings the engine to the step, or leaves it at the one before."""

@@ -34,9 +34,10 @@ from vllm.distributed.weight_transfer.base import (WeightTransferEngine, WeightT
 
 from deltabucket import errors
 from deltabucket.gpu import Machine
-from deltabucket.vllm.change import Change, Generation, Move
-from deltabucket.vllm.layout import slices_of
+from deltabucket.vllm.change import Change, Generation, Move, holds
+from deltabucket.vllm.layout import Slice, slices_of
 from deltabucket.vllm.moves import Moves, cuda_of
+from deltabucket.vllm.shadow import Shadow, is_needed
 
 # The second number is of a step that the follower had to make again.
 GENERATION = re.compile(r'.*/generations/(\d+)(?:\.\d+)?')
@@ -65,7 +66,8 @@ class Told:
     -1 for none. changed: elements of this rank that the last step changed, but in blocks that
     crossed whole. by_delta, by_pairs, decoded_bytes: how that step came (change.Share). seconds:
     that it took. sentence: why state is error or spoiled, or why the last step was not taken.
-    no_deltas: why all goes by pairs, '' where deltas are applied."""
+    no_deltas: why all goes by pairs, '' where deltas are applied. draft: what becomes of the draft
+    model, '' where there is none."""
     step: int = -1
     staged: int = -1
     state: Literal['proving', 'ready', 'staging', 'error', 'spoiled'] = 'proving'
@@ -76,6 +78,7 @@ class Told:
     seconds: float = 0.0
     sentence: str = ''
     no_deltas: str = ''
+    draft: str = ''
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,49 @@ class _Staged:
     move: Move
 
 
+class _Model:
+    """A live model, and its shadow where vLLM makes tensors of it after loading."""
+
+    def __init__(self, model: Any, config: Any, model_config: Any, device: Any,
+                 lender: Any = None) -> None:
+        """Called where the model was loaded; what fails is raised by `parts`. lender: a model some of
+        whose modules this one has, which are left to that."""
+        self.shadow: Shadow | None = None
+        self._model = model
+        lent = list(lender.modules()) if lender is not None else []
+        self._lent = {one.untyped_storage().data_ptr() for module in lent
+                      for one in module._parameters.values() if one is not None}
+        self._failure: Exception | None = None
+        try:
+            if is_needed(model):
+                self.shadow = Shadow(model, config, model_config, device,
+                                     frozenset(id(module) for module in lent))
+        except Exception as failure:
+            self._failure = failure
+
+    def parts(self, held: Generation) -> tuple[list[Slice], list[Shadow]]:
+        """Where what lies, and what makes the rest. The rest is proven to be of the step."""
+        if self._failure is not None:
+            raise self._failure
+        if self.shadow is not None:
+            return self.shadow.proven(held), [self.shadow]
+        return [one for one in slices_of(self._model, held.tensors)
+                if one.storage.data_ptr() not in self._lent], []
+
+    def proven_parts(self, held: Generation) -> tuple[list[Slice], list[Shadow]]:
+        """The same, once all parameters are proven to be those of the step."""
+        slices, shadows = self.parts(held)
+        if not holds(slices, held):
+            raise _not_loaded_so(held)
+        return slices, shadows
+
+
 class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
     """See above. vLLM calls it in one thread; one of its own lays steps out."""
 
     init_info_cls = Staging
     update_info_cls = Wanted
-    supports_draft_weight_update = False
+    supports_draft_weight_update = True
     machine_of: Callable[[Any], Machine] = staticmethod(cuda_of)
 
     def __init__(self, config: Any, vllm_config: Any, device: Any, model: Any) -> None:
@@ -99,6 +139,11 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         self.told = Told()
         self._held = _loaded_from(self.model_config.model)
         self._layout: Moves | None = None  # None until the parameters are proven
+        self._models = [_Model(model, self.vllm_config, self.model_config, self.device)] \
+            if self._held is not None else []
+        speculative = self.vllm_config.speculative_config
+        if speculative is not None and speculative.draft_model_config is not None:
+            self.told.draft = 'It stays as it was loaded.'
         self._moves: list[_Staged] = []  # to the step laid out, and back to the one before
         self._distrusted = -1  # the step whose deltas have failed: it is brought by pairs
         self._state = ''
@@ -117,6 +162,18 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
                    'spoiled' if self.told.state == 'spoiled' else 'staging', staged=-1, sentence='')
         self._thread = threading.Thread(target=self._stage, args=(init_info,), daemon=True)
         self._thread.start()
+
+    def set_weight_update_target(self, model: Any, model_config: Any) -> None:
+        """In a draft's session, which vLLM begins with this: so the worker learns of the draft. Only
+        before the first step is laid out, and only of one with the same checkpoint."""
+        super().set_weight_update_target(model, model_config)
+        if self._layout is not None or self._thread is not None or len(self._models) != 1:
+            return
+        if os.path.realpath(model_config.model) != os.path.realpath(self.vllm_config.model_config.model):
+            self.told.draft = 'It has a checkpoint of its own and stays as it was loaded.'
+            return
+        self._models.append(_Model(model, self.vllm_config, model_config, self.device,
+                                   self._default_model))
 
     def start_weight_update(self) -> None:
         """Does nothing: parameters are changed in place."""
@@ -194,12 +251,19 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """How steps come, once the parameters are proven to be those of the folder that the model
         was loaded from."""
         held = self._base()
-        layout = Moves(slices_of(self.model, held.tensors), held.tensors, self._machine())
+        slices, shadows = self._models[0].parts(held)
+        for draft in self._models[1:]:
+            try:
+                more, beside = draft.proven_parts(held)
+            except errors.Error as failure:
+                self.told.draft = f'It stays as it was loaded: {failure}'
+                continue
+            slices += more
+            shadows += beside
+            self.told.draft = 'It is brought to each step with the model.'
+        layout = Moves(slices, held.tensors, self._machine(), shadows)
         if not layout.holds(held):
-            raise errors.WrongBase(
-                f'The parameters are not those of step {held.number}, from whose folder the model '
-                'was loaded: vLLM keeps them in another layout, or something has changed them. Such '
-                'a model is updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
+            raise _not_loaded_so(held)
         return layout
 
     def _machine(self) -> Machine | None:
@@ -304,6 +368,13 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         with open(f'{path}.part', 'w') as file:
             json.dump(vars(self.told), file)
         os.replace(f'{path}.part', path)
+
+
+def _not_loaded_so(held: Generation) -> errors.WrongBase:
+    return errors.WrongBase(
+        f'The parameters are not those of step {held.number}, from whose folder the model was '
+        'loaded: vLLM keeps them in another layout, or something has changed them. Such a model is '
+        'updated by reload_weights (contrib/engines/vllm).', kind='wrong_base')
 
 
 def _loaded_from(model: str) -> Generation | None:

@@ -8,12 +8,13 @@ parameters, experts and padding.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from deltabucket import errors
 
@@ -70,57 +71,100 @@ def slices_of(model: Any, tensors: Mapping[str, torch.Tensor]) -> list[Slice]:
     MLA attention. SchemaMismatch when the model takes none of the tensors.
     """
     _check_modules(model)
-    storages = {parameter.untyped_storage().data_ptr(): (name, _flat(parameter))
+    storages = {parameter.untyped_storage()._cdata: (name, flat(parameter))
                 for name, parameter in model.named_parameters() if parameter.numel()}
     slices = []
-    for name, tensor in tensors.items():
-        for target, source in _copies(model, name, tensor):
-            found = storages.get(target.untyped_storage().data_ptr())
-            if found is None:
-                raise _unsupported(f'vLLM copies {name} to something that is not a parameter')
-            slices.append(Slice(name, View.of(source), *found, View.of(target)))
+    for one in recorded(model, tensors, frozenset(storages)):
+        found = storages.get(one.target.untyped_storage()._cdata)
+        if found is None:
+            raise unsupported(f'vLLM copies {one.text} to something that is not a parameter')
+        if one.source is None:
+            raise unsupported(f'vLLM changes {one.text} before it copies it into a parameter')
+        slices.append(Slice(one.text, View.of(one.source), *found, View.of(one.target)))
     if tensors and not slices:
         raise errors.SchemaMismatch('The model takes none of the tensors of the step: they have '
                                     'other names.', kind='schema_mismatch')
     return slices
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Notes copies from views of one tensor without bytes, and makes none."""
+@dataclass(frozen=True)
+class Write:
+    """names: of the checkpoint's tensors that the values come from. source: the part of one of them
+    that is copied to `target`, None where anything else is written."""
+    names: frozenset[str]
+    target: torch.Tensor
+    source: torch.Tensor | None
 
-    def __init__(self, name: str, root: torch.Tensor) -> None:
+    @property
+    def text(self) -> str:
+        return ', '.join(sorted(self.names)) or 'a tensor'
+
+
+def recorded(model: Any, tensors: Mapping[str, torch.Tensor],
+             storages: frozenset[int]) -> list[Write]:
+    """What vLLM writes where when it loads these tensors. storages: of the parameters, by `_cdata`.
+    Changes nothing and reads no bytes. Unsupported when vLLM needs the bytes for that."""
+    recorder = _Recorder(storages)
+    try:
+        with torch.no_grad(), recorder:
+            model.load_weights(recorder.given(tensors))
+    except Exception as failure:
+        raise unsupported(f'vLLM does not load {recorder.name} from its shape alone ({failure})') from failure
+    return recorder.writes
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[misc]
+    """Notes what is written to the parameters when tensors without bytes are loaded, and writes
+    nothing."""
+
+    def __init__(self, storages: frozenset[int]) -> None:
         super().__init__()
-        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._name = name
-        self._storage = root.untyped_storage()._cdata
+        self.writes: list[Write] = []
+        self.name = ''  # of the tensor that was given last
+        self._storages = storages
+        self._roots: set[int] = set()
+        self._names: dict[int, frozenset[str]] = {}  # of what is in a storage
+        self._kept: list[torch.Tensor] = []  # so that no storage takes the place of another one
+
+    def given(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
+        for self.name, tensor in tensors.items():
+            root = torch.empty(tensor.shape, dtype=tensor.dtype, device='meta')
+            self._roots.add(root.untyped_storage()._cdata)
+            self._note(root, frozenset([self.name]))
+            yield self.name, root
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
         if function in FILLS:
             return args[0]
-        if function is not torch.ops.aten.copy_.default:
-            if function._schema.is_mutable:
-                raise _unsupported(f'vLLM writes {self._name} by {function}')
-            return function(*args, **(kwargs or {}))
-        target, source = args[:2]
-        if source.untyped_storage()._cdata != self._storage or source.shape != target.shape:
-            raise _unsupported(f'vLLM changes {self._name} before it copies it into a parameter')
-        self.copies.append((target, source))
-        return target
+        if function is torch.ops.aten.copy_.default and not self._is_temporary(args[0]):
+            target, source = args[:2]
+            is_part = source.untyped_storage()._cdata in self._roots and source.shape == target.shape
+            self.writes.append(Write(self._names_of(source), target, source if is_part else None))
+            return target
+        names = self._names_of(*tree_leaves((args, kwargs)))
+        if function._schema.is_mutable and not self._is_temporary(args[0]):
+            self.writes.append(Write(names, args[0], None))
+            return args[0]
+        made = function(*args, **(kwargs or {}))
+        for one in tree_leaves(made):
+            if isinstance(one, torch.Tensor):
+                self._note(one, names)
+        return made
 
+    def _is_temporary(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_meta and tensor.untyped_storage()._cdata not in self._storages
 
-def _copies(model: Any, name: str, tensor: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """(part of a parameter, part of the tensor) for each copy."""
-    root = torch.empty(tensor.shape, dtype=tensor.dtype, device='meta')
-    recorder = _Recorder(name, root)
-    try:
-        with torch.no_grad(), recorder:
-            model.load_weights([(name, root)])
-    except errors.Error:
-        raise
-    except Exception as failure:
-        raise _unsupported(f'vLLM does not load {name} from its shape alone ({failure})') from failure
-    return recorder.copies
+    def _names_of(self, *values: Any) -> frozenset[str]:
+        return frozenset[str]().union(*[self._names.get(one.untyped_storage()._cdata, frozenset())
+                                        for one in values if isinstance(one, torch.Tensor)])
+
+    def _note(self, tensor: torch.Tensor, names: frozenset[str]) -> None:
+        storage = tensor.untyped_storage()._cdata
+        if storage in self._storages:
+            return
+        self._names[storage] = self._names.get(storage, frozenset()) | names
+        self._kept.append(tensor)
 
 
 def _check_modules(model: Any) -> None:
@@ -128,17 +172,17 @@ def _check_modules(model: Any) -> None:
         method = getattr(module, 'quant_method', None)
         kinds = {one.__name__ for one in type(module).__mro__}
         if kinds & DERIVING:
-            raise _unsupported(f'{name} is a {type(module).__name__}, which keeps tensors made of others')
+            raise unsupported(f'{name} is a {type(module).__name__}, which keeps tensors made of others')
         if method is not None and type(method).__name__ not in METHODS:
-            raise _unsupported(f'{name} is loaded by {type(method).__name__}, which changes weights')
+            raise unsupported(f'{name} is loaded by {type(method).__name__}, which changes weights')
 
 
-def _flat(parameter: torch.Tensor) -> torch.Tensor:
+def flat(parameter: torch.Tensor) -> torch.Tensor:
     """All elements of the parameter's storage, shape (n,)."""
     count = parameter.untyped_storage().nbytes() // parameter.element_size()
     return parameter.detach().as_strided((count,), (1,), 0)
 
 
-def _unsupported(why: str) -> errors.Unsupported:
+def unsupported(why: str) -> errors.Unsupported:
     return errors.Unsupported(f'{why}; such a model is updated by reload_weights '
                               '(contrib/engines/vllm).', kind='unsupported')

@@ -17,8 +17,8 @@ import torch
 from deltabucket import errors
 from deltabucket.gpu import Machine, Patcher, Prepared
 from deltabucket.tensors import NAMES_BY_TORCH
-from deltabucket.vllm.change import (Change, Copy, Generation, Move, Share, change, elements_of,
-                                     holds)
+from deltabucket.vllm.change import (Change, Copy, Generation, Maker, Move, Share, change,
+                                     elements_of, holds)
 from deltabucket.vllm.layout import Slice, View
 
 THREADS = 4  # of the host, beside an engine that serves
@@ -29,17 +29,19 @@ class Moves:
     time; while the parameters are changed, for none."""
 
     def __init__(self, slices: Sequence[Slice], tensors: Mapping[str, torch.Tensor],
-                 machine: Machine | None) -> None:
+                 machine: Machine | None, makers: Sequence[Maker] = ()) -> None:
         """tensors: of the checkpoint, whose parts lie where `slices` say. machine: what applies
-        deltas to the parameters; None: nothing does, and all goes by pairs."""
+        deltas to the parameters; None: nothing does, and all goes by pairs. makers: know what no
+        slice says."""
         self._slices = slices
+        self._makers = makers
         self._machine = machine
         self._whole = whole_of(slices, tensors) if machine is not None else {}
         self._parts = [one for one in slices if one.name not in self._whole]
         self._patcher: Patcher | None = None
 
     def holds(self, step: Generation) -> bool:
-        """Whether the parameters have the bits of the step, all of them."""
+        """Whether the parameters that slices say have the bits of the step, all of them."""
         try:
             self._patcher = self._new_patcher(step)
         except errors.WrongBase:
@@ -53,12 +55,15 @@ class Moves:
         tensors."""
         prepared = self._prepared(old, new)
         if prepared is None:
-            return change(self._slices, old, new)
+            return self._pairs(self._slices, old, new)
         elements = sum(tensor.numel() for tensor in self._whole.values())
-        return DeltaMove(prepared, change(self._parts, old, new), elements)
+        return DeltaMove(prepared, self._pairs(self._parts, old, new), elements)
 
     def copy(self, new: Generation) -> Copy:
-        return Copy(self._slices, new)
+        return Copy(self._slices, new, self._makers)
+
+    def _pairs(self, slices: Sequence[Slice], old: Generation, new: Generation) -> Change:
+        return change(slices, old, new).joined(*[one.change(old, new) for one in self._makers])
 
     def _prepared(self, old: Generation, new: Generation) -> Prepared | None:
         """The step's deltas; None where no deltas lead from the old step to it."""
