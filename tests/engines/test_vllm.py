@@ -86,7 +86,7 @@ class Steps(Case):
         self.bring('llama', 2, 25)
 
     def test_llama_on_four_ranks(self):
-        self.bring('llama', 4, 3)  # its keys and values lie twice each
+        self.bring('llama', 4, 25)  # its keys and values lie twice each
 
     def test_qwen_with_biases(self):
         self.bring('qwen2', 1, 25)

@@ -18,6 +18,7 @@ gives no answers of workers back:
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import threading
@@ -35,6 +36,7 @@ from deltabucket import errors
 from deltabucket.vllm.change import Change, Copy, Generation, Move, change, holds
 from deltabucket.vllm.layout import Slice, slices_of
 
+log = logging.getLogger('deltabucket')
 GENERATION = re.compile(r'.*/generations/(\d+)')
 
 
@@ -49,21 +51,25 @@ class Staging(WeightTransferInitInfo):  # type: ignore[misc]
 
 @dataclass
 class Wanted(WeightTransferUpdateInfo):  # type: ignore[misc]
-    """What /update_weights gets. step: the number of one that was laid out, or of the one before."""
+    """What /update_weights gets. step: the number of one that was laid out, or of the one before.
+    call: 0, or a number that the worker tells when the call has ended; then it raises nothing."""
     step: int
+    call: int = 0
 
 
 @dataclass
 class Told:
     """What a worker tells. step: that it holds, -1 when it is not known. staged: that lies ready,
     -1 for none. changed: elements of this rank that the last step changed. seconds: that it took.
-    sentence: why state is error or spoiled, or why the last step was not taken."""
+    sentence: why state is error or spoiled, or why the last step was not taken. call: of the last
+    /update_weights that has ended here (Wanted)."""
     step: int = -1
     staged: int = -1
     state: Literal['proving', 'ready', 'staging', 'error', 'spoiled'] = 'proving'
     changed: int = 0
     seconds: float = 0.0
     sentence: str = ''
+    call: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,19 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """Does nothing: a step is proven when /update_weights has ended."""
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        """As the base class, whose wait for the device fails where there is none."""
-        self.receive_weights(self.parse_update_info(update_info))
-        if self.device.type != 'cpu':
-            torch.accelerator.synchronize()
+        """As the base class, whose wait for the device fails where there is none. With `call`, what
+        fails is told only: vLLM's executor mixes up the answers of workers after one has raised."""
+        wanted = self.parse_update_info(update_info)
+        try:
+            self.receive_weights(wanted)
+            if self.device.type != 'cpu':
+                torch.accelerator.synchronize()
+        except Exception:
+            if not wanted.call:
+                raise
+            log.exception('Step %d was not taken.', wanted.step)
+        finally:
+            self._tell(call=wanted.call)
 
     def receive_weights(self, update_info: Wanted) -> None:
         """Brings the parameters to the step, when all workers can.
