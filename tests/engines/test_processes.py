@@ -1,6 +1,7 @@
 """The plug-in in vLLM as it is started (tests/support/vllm_process.py says what of it is not real): data parallelism, several API servers, and processes
 that are killed."""
 import ast
+import functools
 import os
 import shutil
 import signal
@@ -26,13 +27,19 @@ LOOKS = 20  # at what several API servers answer in turn
 CALLS = ('/init_weight_transfer_engine', '/pause', '/start_weight_update', '/update_weights', '/finish_weight_update', '/resume')
 
 
+@functools.cache
+def zygote():
+    """One for the module: it imports vLLM."""
+    return unittest.enterModuleContext(Zygote(unittest.enterModuleContext(tempfile.TemporaryDirectory())))
+
+
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.daemon = cls.enterClassContext(Daemon())
-        cls.zygote = cls.enterClassContext(Zygote(cls.folder))
+        cls.zygote = zygote()
 
     def setUp(self):
         self.into = os.path.join(self.folder, self._testMethodName)

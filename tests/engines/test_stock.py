@@ -87,19 +87,13 @@ class Case(unittest.TestCase):
 
 
 class Vllm(Case):
-    ranks = 1
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.zygote = cls.enterClassContext(Zygote(cls.folder))
 
-    def setUp(self):
-        super().setUp()
-        self.engine = self.enterContext(self.vllm())
-
-    def vllm(self):
-        return RealVllm(self.zygote, self.current, self.folder, tensor_parallel=self.ranks)
+    def vllm(self, ranks):
+        return RealVllm(self.zygote, self.current, self.folder, tensor_parallel=ranks)
 
     def version(self):
         return self.engine.get('/weight_info')['weight_version']
@@ -111,25 +105,21 @@ class Vllm(Case):
         self.assertTrue(self.engine.holds(self.path_of(number)), f'vLLM does not hold step {number}')
 
     def test_steps(self):
-        """Another vLLM that loads the folder has the same."""
+        """On two ranks. Another vLLM that loads the folder has the same."""
+        self.engine = self.enterContext(self.vllm(2))
         self.follow('vllm')
         for number in range(1, STEPS + 1):
             self.run_.publish()
             self.await_step(number)
         self.end()
         self.assertEqual(set(self.events()), {'step'})
-        with self.vllm() as other:
+        with self.vllm(2) as other:
             self.assertEqual(other.checksums(), self.engine.checksums())
 
-
-class VllmOnTwoRanks(Vllm):
-    ranks = 2
-
-
-class VllmFails(Vllm):
-    def test_steps(self):
+    def test_what_fails(self):
         """A reload that fails twice is repaired by the third try. One that fails for good leaves parameters without data, under no other version than
         before; the engine goes on, and the step comes again. So it does where the recipe or `follow` is killed."""
+        self.engine = self.enterContext(self.vllm(1))
         self.follow('vllm')
         self.engine.rpc('fail_reload', times=2)
         self.await_step(self.run_.publish())
