@@ -116,7 +116,7 @@ class Steps(Case):
         self.bring('llama', 2, 25, whole=NORMS)
 
     def test_llama_on_four_ranks(self):
-        self.bring('llama', 4, 3, whole=NORMS)  # its keys and values lie twice each
+        self.bring('llama', 4, 25, whole=NORMS)  # its keys and values lie twice each
 
     def test_qwen_with_biases(self):
         self.bring('qwen2', 1, 25)

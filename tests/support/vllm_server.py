@@ -75,32 +75,6 @@ class Runner:
         self.lora_resets += 1
 
 
-class Broken:
-    """A move that leaves one element of its pairs wrong, for ever or until it is taken back."""
-
-    def __init__(self, move, is_final):
-        self.move, self.is_final = move, is_final
-
-    def apply(self):
-        from deltabucket.vllm.change import Change
-        change = self.move if isinstance(self.move, Change) else self.move._pairs
-        pairs = change._there()[0]
-        write = pairs.write
-
-        def broken(values):
-            pairs.write = write
-            write(values)
-            pairs.bits[pairs.places[0]] ^= 1
-        pairs.write = broken
-        return self.move.apply()
-
-    def undo(self):
-        return False if self.is_final else self.move.undo()
-
-    def __getattr__(self, name):
-        return getattr(self.move, name)
-
-
 def machine_of(kernels):
     """What applies deltas in this process, if anything does, which the backend uses from now on."""
     if not kernels:
@@ -188,6 +162,7 @@ class Rank:
 
     def break_next(self, what):
         """The next move leaves one element wrong."""
+        from tests.support.vllm_broken import Broken
         engine = self.worker.weight_transfer_engine
         find = engine._find
 
@@ -197,7 +172,7 @@ class Rank:
             if what == 'delta':
                 self.machine.before = self.break_delta
                 return staged
-            return dataclasses.replace(staged, move=Broken(staged.move, what == 'undo'))
+            return dataclasses.replace(staged, move=Broken(staged.move, what))
         engine._find = broken
 
     def break_delta(self, kernel):

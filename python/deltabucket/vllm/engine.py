@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import threading
@@ -39,6 +40,7 @@ from deltabucket.vllm.layout import Slice, slices_of
 from deltabucket.vllm.moves import Moves, cuda_of
 from deltabucket.vllm.shadow import Shadow, is_needed
 
+log = logging.getLogger('deltabucket')
 # The second number is of a step that the follower had to make again.
 GENERATION = re.compile(r'.*/generations/(\d+)(?:\.\d+)?')
 
@@ -56,8 +58,10 @@ class Staging(WeightTransferInitInfo):  # type: ignore[misc]
 
 @dataclass
 class Wanted(WeightTransferUpdateInfo):  # type: ignore[misc]
-    """What /update_weights gets. step: the number of one that was laid out, or of the one before."""
+    """What /update_weights gets. step: the number of one that was laid out, or of the one before.
+    call: 0, or a number that the worker tells when the call has ended; then it raises nothing."""
     step: int
+    call: int = 0
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Told:
     crossed whole. by_delta, by_pairs, decoded_bytes: how that step came (change.Share). seconds:
     that it took. sentence: why state is error or spoiled, or why the last step was not taken.
     no_deltas: why all goes by pairs, '' where deltas are applied. draft: what becomes of the draft
-    model, '' where there is none."""
+    model, '' where there is none. call: of the last /update_weights that has ended here (Wanted)."""
     step: int = -1
     staged: int = -1
     state: Literal['proving', 'ready', 'staging', 'error', 'spoiled'] = 'proving'
@@ -79,6 +83,7 @@ class Told:
     sentence: str = ''
     no_deltas: str = ''
     draft: str = ''
+    call: int = 0
 
 
 @dataclass(frozen=True)
@@ -182,10 +187,19 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         """Does nothing: a step is proven when /update_weights has ended."""
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        """As the base class, whose wait for the device fails where there is none."""
-        self.receive_weights(self.parse_update_info(update_info))
-        if self.device.type != 'cpu':
-            torch.accelerator.synchronize()
+        """As the base class, whose wait for the device fails where there is none. With `call`, what
+        fails is told only: vLLM's executor mixes up the answers of workers after one has raised."""
+        wanted = self.parse_update_info(update_info)
+        try:
+            self.receive_weights(wanted)
+            if self.device.type != 'cpu':
+                torch.accelerator.synchronize()
+        except Exception:
+            if not wanted.call:
+                raise
+            log.exception('Step %d was not taken.', wanted.step)
+        finally:
+            self._tell(call=wanted.call)
 
     def receive_weights(self, update_info: Wanted) -> None:
         """Brings the parameters to the step, when all workers can.
