@@ -90,6 +90,7 @@ int stepper_move(struct stepper *stepper, struct stepper_round *round,
 	if (result != 0)
 		return -1;
 	stepper->from_anchor = false;
+	stepper->report.has_pause = false;
 	round->moved = true;
 	return 0;
 }
