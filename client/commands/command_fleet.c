@@ -106,7 +106,7 @@ static void say(struct session *session, const struct run_name *run, const struc
 	if (rollback->is_on)
 		output_say(&session->output,
 			"the fleet of %s is held at step %" PRIu64 "; its newest is step %" PRIu64
-			". `deltabucket fleet forward %s` ends that, `deltabucket replicas %s` shows who is there",
+			". `deltabucket fleet forward %s` ends that, `deltabucket replicas %s` shows which workers are there",
 			run->text, rollback->step, now->head, run->text, run->text);
 	else if (now->has_head)
 		output_say(&session->output, "the fleet of %s takes the newest step, %" PRIu64,
