@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 
+from tests.daemon.test_derived import metric
 from tests.support.checkpoints import expand_small, sha256
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
 
@@ -93,9 +94,11 @@ class Rollback(unittest.TestCase):
             self.publish(step)
             for name in ('one', 'two'):
                 self.wait_for(name, state='ready', step=step)
+        sent = metric(self.daemon, 'bytes_sent')
         self.assertEqual(self.rollback(1), {'event': 'rolled_back', 'run': 'models/r', 'step': 1, 'head': 2})
         for name in ('one', 'two'):
             self.assertEqual(self.wait_for(name, state='ready', step=1)['staleness'], {'steps': 0, 'seconds': 0})
+        self.assertLess(metric(self.daemon, 'bytes_sent') - sent, os.path.getsize(self.checkpoints[1]) // 4)  # answers, no weights
         self.assertEqual(self.publish(3)['rollback']['step'], 1)
         self.assertIn('held at step 1', self.daemon.client('publish', '--run', 'models/r', self.checkpoints[4]).stdout)
         self.daemon.kill()
@@ -124,6 +127,25 @@ class Rollback(unittest.TestCase):
         step = [event for event in self.end(follower) if event['event'] == 'step'][-1]
         self.assertEqual((step['step'], step['from_anchor']), (1, True))
         self.assertGreater(step['bytes'], 0)
+
+    def test_a_part_goes_back_too(self):
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch)
+        follower = subprocess.Popen([CLIENT, 'follow', '--run', 'models/r', '--into', self.into('w'), '--replica', 'w', '--json', '--rank', '0/2'],
+                                    env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.followers.append(follower)
+        sums = []
+        for step in range(3):
+            self.publish(step)
+            self.wait_for('w', state='ready', step=step)
+            sums.append(sha256(os.path.join(self.into('w'), 'current', 'model.safetensors')))
+        self.rollback(1)
+        self.wait_for('w', state='ready', step=1)
+        self.assertEqual(sha256(os.path.join(self.into('w'), 'current', 'model.safetensors')), sums[1])
+        self.assertNotEqual(sums[1], sums[2])
+        self.forward()
+        self.wait_for('w', state='ready', step=2)
+        self.assertEqual(sha256(os.path.join(self.into('w'), 'current', 'model.safetensors')), sums[2])
+        self.assertEqual([event['bytes'] for event in self.end(follower) if event['event'] == 'step'][3], 0)
 
     def test_what_starts_later_obeys_too(self):
         for step in range(3):
