@@ -452,8 +452,9 @@ struct deltabucket_step_facts {
 	char digest[DELTABUCKET_DIGEST_BYTES]; /* of all tensors of the step */
 	const char *label;  /* "" when it has none; borrowed from the step, like all texts here */
 	int64_t created_ms; /* since 1970 */
-	uint64_t newest;    /* of the run, as far as known: newest - number is the lag */
-	const char *path;   /* the checkpoint's folder; "" when it is in memory */
+	/* of the run, as far as known: newest - number is the lag. In a rollback: its step */
+	uint64_t newest;
+	const char *path; /* the checkpoint's folder; "" when it is in memory */
 	size_t tensor_count;
 	/* deltas that led here from the step before; 0: it came whole, or in memory by more than
 	 * 32 deltas or with other headers of the shards */
@@ -469,10 +470,11 @@ DELTABUCKET_API struct deltabucket_follower *deltabucket_follower_open(
 	struct deltabucket_client *client, const struct deltabucket_follower_settings *settings,
 	struct deltabucket_watch *watch, struct deltabucket_error *err);
 /* Brings the newest step if it is newer than the one that is held, or that the caller has not seen
- * yet; `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to
- * appear (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network
- * failures are tried again until the wait is over; upstream when the server could not be reached in
- * all that time. In memory mode the call changes the tensors of the steps before it (their memory
+ * yet; during a rollback of the run's fleet the step of that, which may be an earlier one.
+ * `wanted` 0 or more: brings that step, also backwards. Waits up to `wait_ms` for one to appear
+ * (below 0: for ever). 1 with *out, 0 when none came. The run may not exist yet. Network failures
+ * are tried again until the wait is over; upstream when the server could not be reached in all that
+ * time. In memory mode the call changes the tensors of the steps before it (their memory
  * may be read until they are freed, but has other bytes), and a call that is cancelled while it
  * changes them costs a download of the whole step. The fleet is told that the step before is
  * "ready", unless deltabucket_follower_report has said otherwise. */
@@ -483,6 +485,10 @@ DELTABUCKET_API int deltabucket_follower_next(struct deltabucket_follower *follo
  * "staging" or "error" with a sentence. */
 DELTABUCKET_API int deltabucket_follower_report(struct deltabucket_follower *follower,
 	const char *state, const char *sentence, struct deltabucket_error *err);
+/* For how long the engine was paused to take the step that the follower holds, in ms. The fleet
+ * hears it with the reports that follow, until another step comes. not_ready while none is held. */
+DELTABUCKET_API int deltabucket_follower_paused(
+	struct deltabucket_follower *follower, uint64_t ms, struct deltabucket_error *err);
 /* Tells the fleet that this worker is gone, unless the server takes more than about a second to
  * hear it. Its steps stay valid, but for the paths of deltas. NULL is fine. */
 DELTABUCKET_API void deltabucket_follower_close(struct deltabucket_follower *follower);

@@ -40,6 +40,7 @@ static int bring(struct deltabucket_follower *follower, const struct next_order 
 static struct deltabucket_step *take_step(struct deltabucket_follower *follower,
 	const struct stepper_round *round, struct error *err);
 static int find_state(const char *name, enum replica_state *out, struct error *err);
+static int check_held(const struct deltabucket_follower *follower, struct error *err);
 static int say(struct deltabucket_follower *follower, enum replica_state state,
 	const char *sentence, struct error *err);
 
@@ -100,6 +101,21 @@ int deltabucket_follower_report(struct deltabucket_follower *follower, const cha
 		result = find_state(state, &found, &failure);
 	if (result == 0)
 		result = say(follower, found, sentence, &failure);
+	return result == 0 ? 0 : library_error_give(&failure, err);
+}
+
+int deltabucket_follower_paused(
+	struct deltabucket_follower *follower, uint64_t ms, struct deltabucket_error *err)
+{
+	struct error failure = {0};
+	int result = library_check(follower, "follower", &failure);
+	if (result == 0)
+		result = check_held(follower, &failure);
+	if (result == 0 && ms > INT64_MAX)
+		result = error_set(&failure, ERROR_INVALID,
+			"a pause of %llu ms is too long to be one", (unsigned long long)ms);
+	if (result == 0)
+		follow_report_pause(&follower->stepper.report, ms);
 	return result == 0 ? 0 : library_error_give(&failure, err);
 }
 
@@ -249,15 +265,23 @@ static int find_state(const char *name, enum replica_state *out, struct error *e
 		name != NULL ? name : "NULL");
 }
 
+static int check_held(const struct deltabucket_follower *follower, struct error *err)
+{
+	const struct stepper *const stepper = &follower->stepper;
+	return stepper->folder.has_current
+		? 0
+		: error_set(err, ERROR_NOT_READY,
+			  "the follower of run %s holds no step yet, so it has nothing to report",
+			  stepper->run.text);
+}
+
 static int say(struct deltabucket_follower *follower, enum replica_state state,
 	const char *sentence, struct error *err)
 {
 	struct stepper *const stepper = &follower->stepper;
 	struct error told = {0};
-	if (!stepper->folder.has_current)
-		return error_set(err, ERROR_NOT_READY,
-			"the follower of run %s holds no step yet, so it has nothing to report",
-			stepper->run.text);
+	if (check_held(follower, err) != 0)
+		return -1;
 	follower->is_reported = true;
 	if (state == REPLICA_ERROR) {
 		error_set(&told, ERROR_IO, "%s", sentence != NULL ? sentence : "");

@@ -127,6 +127,7 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	json_writer_object(&writer, NULL);
 	json_writer_u64(&writer, "lease_s", list->lease_s);
 	print_optional_u64(&writer, "head", list->has_head, list->head);
+	rollback_message_print(&list->rollback, &writer);
 	print_optional_u64(&writer, "oldest", list->has_oldest, list->oldest);
 	json_writer_u64(&writer, "without_step", list->without_step);
 	json_writer_object(&writer, "states");
@@ -170,8 +171,11 @@ static int read_request(const struct json_node *object, struct arena *arena,
 	if (message_optional_text(object, "host", REPLICA_HOST_MAX_BYTES, arena, &out->host, err) !=
 		0)
 		return -1;
-	if (out->has_digest && !out->has_step)
-		return error_set(err, ERROR_INVALID, "\"digest\" needs \"step\" beside it.");
+	if (optional_u64(object, "pause_ms", &out->has_pause, &out->pause_ms, err) != 0)
+		return -1;
+	if ((out->has_digest || out->has_pause) && !out->has_step)
+		return error_set(err, ERROR_INVALID, "\"%s\" needs \"step\" beside it.",
+			out->has_digest ? "digest" : "pause_ms");
 	return 0;
 }
 
@@ -268,6 +272,8 @@ static void print_request(const struct replica_message *replica, struct json_wri
 		json_writer_text(writer, "tensors", replica->tensors);
 	if (replica->host.len > 0)
 		json_writer_text(writer, "host", replica->host);
+	if (replica->has_pause)
+		json_writer_u64(writer, "pause_ms", replica->pause_ms);
 }
 
 static void print_optional_u64(
@@ -330,6 +336,8 @@ static int read_list(const struct json_node *root, struct arena *arena,
 		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
 	bool ignored;
+	if (rollback_message_read(root, &out->rollback, err) != 0)
+		return -1;
 	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
 		optional_u64(root, "without_step", &ignored, &out->without_step, err) != 0 ||
 		read_counts(root, out, err) != 0)

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/digest/xxh3.h"
 #include "base/error.h"
+#include "wire/rollback_message.h"
 
 struct json_node;
 struct json_writer;
@@ -53,6 +54,8 @@ struct replica_message {
 	/* the part of the checkpoint that it holds, in its own words; empty: all */
 	struct span tensors;
 	struct span host;
+	bool has_pause; /* its engine was paused for the step that it holds, for so long: */
+	uint64_t pause_ms;
 	/* answers only: */
 	struct span id;
 	int64_t since_ms;   /* of its first report */
@@ -62,8 +65,11 @@ struct replica_message {
 	bool has_head;
 	uint64_t head;
 	bool has_staleness; /* it holds a step and the run has a head */
+	/* how far it is from the head or, during a rollback, from the step of that */
 	uint64_t behind_steps;
-	uint64_t behind_s; /* seconds since the step after its own was published; 0 at the head */
+	/* seconds since it could have gone on: since the step after its own was published, or since
+	 * the rollback to one below it; 0 where it is there */
+	uint64_t behind_s;
 	struct replica_want *wants; /* only in the answer to a report */
 	size_t want_count;          /* at most REPLICA_WANTS_MAX */
 };
@@ -94,6 +100,7 @@ struct replica_list_message {
 	uint64_t lease_s;
 	bool has_head;
 	uint64_t head;
+	struct rollback_message rollback;
 	uint64_t states[REPLICA_STATE_COUNT]; /* counts of replicas with a lease */
 	uint64_t expired;
 	bool has_oldest;

@@ -73,6 +73,7 @@ void run_message_print(const struct run_message *run, struct buffer *out)
 	run_failed_adoption_print(&run->failed_adoption, &writer);
 	if (run->anchor_due)
 		json_writer_bool(&writer, "anchor_due", true);
+	rollback_message_print(&run->rollback, &writer);
 	message_print_time(&writer, "created", run->created_ms);
 	json_writer_end(&writer, '}');
 }
@@ -142,7 +143,8 @@ static int parse_run(const struct json_node *root, struct arena *arena, struct r
 		return -1;
 	if (parse_settings(root, &out->settings, err) != 0 ||
 		parse_parent(root, arena, &out->parent, err) != 0 ||
-		parse_failed_adoption(root, arena, &out->failed_adoption, err) != 0)
+		parse_failed_adoption(root, arena, &out->failed_adoption, err) != 0 ||
+		rollback_message_read(root, &out->rollback, err) != 0)
 		return -1;
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))

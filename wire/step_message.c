@@ -234,7 +234,8 @@ static int parse_answer_fields(const struct json_node *root, struct arena *arena
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
 		return error_set(err, ERROR_INVALID, "\"anchor_due\" must be true or false.");
-	if (message_time(root, "created", &out->created_ms, err) != 0)
+	if (rollback_message_read(root, &out->rollback, err) != 0 ||
+		message_time(root, "created", &out->created_ms, err) != 0)
 		return -1;
 	if (!message_absent(root, "collected") &&
 		!json_node_bool(json_node_member(root, "collected"), &out->collected))
@@ -315,4 +316,5 @@ static void print_proof(struct json_writer *writer, const struct step_message *s
 		json_writer_text(writer, "verify_error", step->verify_error);
 	if (step->anchor_due)
 		json_writer_bool(writer, "anchor_due", true);
+	rollback_message_print(&step->rollback, writer);
 }

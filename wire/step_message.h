@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/digest/xxh3.h"
 #include "base/error.h"
+#include "wire/rollback_message.h"
 #include "wire/run_settings_message.h"
 
 enum {
@@ -82,8 +83,9 @@ struct step_message {
 	bool collected;           /* answers only */
 	enum step_proof verified; /* answers only */
 	struct span verify_error; /* why the proof failed; empty otherwise */
-	/* answers to a publish only: the next step should bring an anchor */
+	/* answers to a publish only: the next step should bring an anchor; the fleet is held */
 	bool anchor_due;
+	struct rollback_message rollback;
 };
 
 /* Body of PUT steps/{n}, and the manifest in answers. A message with `collected` has no forms and
@@ -137,6 +139,7 @@ struct run_message {
 	struct run_settings settings;
 	struct run_parent parent;
 	bool anchor_due; /* the next step should bring an anchor */
+	struct rollback_message rollback;
 	struct run_failed_adoption failed_adoption;
 	int64_t created_ms;
 };

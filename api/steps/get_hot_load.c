@@ -31,6 +31,8 @@ struct status { /* the exchange's state */
 	struct span *identities; /* the snapshot of each replica's step */
 	size_t count;
 	struct hot_load_newest newest;
+	struct rollback_message rollback;
+	struct span held; /* the snapshot of the rollback's step */
 	int result;
 	struct error err;
 };
@@ -107,6 +109,7 @@ static int collect(struct status *status, struct error *err)
 		struct replica_list_message page = {0};
 		result = replica_list(store, &scan, arena, &page, err);
 		more = result == 0 && take_page(status, &page, &scan.after);
+		status->rollback = page.rollback;
 		arena_free(arena);
 	}
 	qsort(status->replicas, status->count, sizeof(status->replicas[0]), get_hot_load_compare);
@@ -144,7 +147,8 @@ static int get_hot_load_compare(const void *a, const void *b)
 	return one->step < two->step ? -1 : one->step > two->step;
 }
 
-/* Finds the snapshot of each step. The replicas are sorted, so each step is looked up once. */
+/* Finds the snapshot of each step, and of the rollback's. The replicas are sorted, so each step is
+ * looked up once. */
 static int name_steps(struct status *status, struct error *err)
 {
 	struct exchange *const exchange = status->exchange;
@@ -159,7 +163,10 @@ static int name_steps(struct status *status, struct error *err)
 				exchange->arena, &status->identities[i], err) != 0)
 			return -1;
 	}
-	return 0;
+	return !status->rollback.is_on
+		? 0
+		: hot_load_identity(exchange->context->store, status->run, status->rollback.step,
+			  exchange->arena, &status->held, err);
 }
 
 static int print(const struct status *status, struct buffer *body, struct error *err)
@@ -188,7 +195,9 @@ static void print_replica(const struct status *status, size_t at, struct json_wr
 	json_writer_object(writer, "loading_state");
 	json_writer_text(writer, "stage", span_text(stage_of(status, replica)));
 	json_writer_text(writer, "target_snapshot_identity",
-		status->newest.is_known ? status->newest.identity : current);
+		status->rollback.is_on            ? status->held
+			: status->newest.is_known ? status->newest.identity
+						  : current);
 	if (status->newest.failed || replica->error.len > 0)
 		json_writer_text(writer, "error",
 			status->newest.failed ? status->newest.error : replica->error);

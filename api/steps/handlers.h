@@ -53,11 +53,18 @@ enum next get_pin_begin(struct exchange *exchange);
 enum next delete_pin_begin(struct exchange *exchange); /* resume: steps_request_resume_empty */
 enum next list_pins_begin(struct exchange *exchange);
 
+/* PUT and DELETE /v1/runs/{bucket}/{run}/rollback: all followers serve an earlier step, until the
+ * end of that. */
+enum next put_rollback_begin(struct exchange *exchange);
+enum next put_rollback_finish(struct exchange *exchange);
+enum next delete_rollback_begin(struct exchange *exchange);
+enum next rollback_resume(struct exchange *exchange);
+
 /* GET /v1/runs/{bucket}/{run}/steps?from=&limit=: manifests in rising order of steps. */
 enum next list_steps_begin(struct exchange *exchange);
 
-/* GET /v1/runs/{bucket}/{run}/steps/latest?after=N&wait=S: the newest step above N as soon as it
- * exists, or 204 after S seconds. */
+/* GET /v1/runs/{bucket}/{run}/steps/latest?after=N&wait=S: the step to serve, as soon as that is
+ * above N or a rollback names another, or 204 after S seconds. */
 enum next latest_step_begin(struct exchange *exchange);
 enum next latest_step_resume(struct exchange *exchange);
 

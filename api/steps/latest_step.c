@@ -20,11 +20,13 @@ static enum next look(struct exchange *exchange);
 static int find(struct exchange *exchange, struct step_message *out, uint64_t *out_anchor,
 	struct error *err);
 static enum next give_up(struct exchange *exchange, struct error *err, bool stopping);
+static bool is_bounded(struct exchange *exchange, struct error *err);
 static enum next reply_nothing(struct exchange *exchange, bool stopping);
 
 enum next latest_step_begin(struct exchange *exchange)
 {
 	struct latest_step *const state = arena_take(exchange->arena, sizeof(*state));
+	struct span of_head;
 	uint64_t wait_seconds = 0;
 	bool has_wait;
 	enum next next;
@@ -39,11 +41,9 @@ enum next latest_step_begin(struct exchange *exchange)
 	if (bounds->has_exact && params->has_after)
 		return steps_error_invalid(
 			exchange, "exact_version", "must not be given with after");
-	if (bounds->has_min && bounds->min > 0 &&
-		(!params->has_after || params->after < bounds->min - 1)) {
-		params->has_after = true;
-		params->after = bounds->min - 1;
-	}
+	params->least = bounds->has_min ? bounds->min : 0;
+	params->of_head =
+		exchange_query(exchange, "head", &of_head) && span_equal_text(of_head, "true");
 	if (wait_seconds > WAIT_MAX_SECONDS)
 		wait_seconds = WAIT_MAX_SECONDS;
 	long_wait_init(&state->wait, exchange, exchange->context->shares.waits,
@@ -78,7 +78,7 @@ static enum next look(struct exchange *exchange)
 	return long_wait_for(&state->wait, bucket, run, seen);
 }
 
-/* Finds the step that the reader waits for: the newest above `after` and not below `min_version`,
+/* Finds the step that the reader waits for: the one to serve, unless it is `after` or too low,
  * or the one of `exact_version`. Fails with not_ready until it exists. */
 static int find(struct exchange *exchange, struct step_message *out, uint64_t *out_anchor,
 	struct error *err)
@@ -109,11 +109,22 @@ static enum next give_up(struct exchange *exchange, struct error *err, bool stop
 	struct error crowded = {0};
 	if (long_wait_check(&state->wait, &crowded) != 0)
 		return exchange_fail(exchange, &crowded);
-	if (stopping ||
-		(!state->bounds.has_exact &&
-			version_bounds_check(exchange, &state->bounds, err) == 0))
+	if (stopping || is_bounded(exchange, err))
 		return reply_nothing(exchange, stopping);
 	return version_bounds_fail(exchange, err, UINT64_MAX);
+}
+
+/* Whether the step that is there meets the bounds, so that it only was no news. */
+static bool is_bounded(struct exchange *exchange, struct error *err)
+{
+	const struct latest_step *const state = exchange->state;
+	struct run_latest_params any = state->params;
+	struct step_message step;
+	any.has_after = false;
+	if (state->bounds.has_exact)
+		return false;
+	return !state->bounds.has_min ||
+		run_find_latest(exchange->context->store, &any, exchange->arena, &step, err) == 0;
 }
 
 /* A server that is stopping also closes the connection, so that the client's next poll goes to its

@@ -53,6 +53,8 @@ enum next publish_step_resume(struct exchange *exchange)
 	if (run_find_step(exchange->context->store, &params, exchange->arena, &published, &anchor,
 		    &err) != 0)
 		return steps_error_fail(exchange, &err, anchor);
-	published.anchor_due = run_publish_result(exchange->call, &already)->anchor_due;
+	const struct run_message *const after = run_publish_result(exchange->call, &already);
+	published.anchor_due = after->anchor_due;
+	published.rollback = after->rollback;
 	return steps_request_reply_step(exchange, already ? 200 : 201, &published, false);
 }

@@ -22,20 +22,12 @@ int version_bounds_check(
 	struct exchange *exchange, const struct version_bounds *bounds, struct error *err)
 {
 	struct step_message newest;
-	struct error why = {0};
 	ASSERT(!bounds->has_min || !bounds->has_exact);
 	if (!bounds->has_min)
 		return 0;
-	const struct run_latest_params params = {.run = steps_request_run(exchange),
-		.has_after = bounds->min > 0,
-		.after = bounds->min - (bounds->min > 0)};
-	if (run_find_latest(exchange->context->store, &params, exchange->arena, &newest, &why) == 0)
-		return 0;
-	*err = why;
-	if (why.kind == ERROR_NOT_READY)
-		error_set(err, ERROR_NOT_READY, "The run has no step %" PRIu64 " or later yet.",
-			bounds->min);
-	return -1;
+	const struct run_latest_params params = {
+		.run = steps_request_run(exchange), .least = bounds->min};
+	return run_find_latest(exchange->context->store, &params, exchange->arena, &newest, err);
 }
 
 void version_bounds_translate(const struct version_bounds *bounds, struct error *err)

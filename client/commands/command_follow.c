@@ -30,7 +30,8 @@ int command_follow(struct session *session, struct error *err)
 		return session_usage(session, err, "say where the weights go: --into DIR");
 	if (file_word_is_no_folder(options->into))
 		return session_usage(session, err,
-			"--into wants a folder, new or a follower's, and %s is not one", options->into);
+			"--into wants a folder, new or a follower's, and %s is not one",
+			options->into);
 	if (options->wait.given && !options->once)
 		return session_usage(session, err,
 			"--wait goes with --once; without --once follow waits forever");

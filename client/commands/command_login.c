@@ -355,7 +355,8 @@ static int explain_proof(const struct login *login, struct error *err)
 		return -1;
 	return error_set(err, ERROR_UNTRUSTED,
 		"the certificate of %s is not signed by the CA %s%s. Nothing was sent or stored",
-		login->endpoint, given != NULL ? "in " : "that it gives", given != NULL ? given : "");
+		login->endpoint, given != NULL ? "in " : "that it gives",
+		given != NULL ? given : "");
 }
 
 /* A certificate may be signed, and yet be for another host or another time. */

@@ -216,6 +216,7 @@ static void say_published(struct session *session, const struct publish_order *o
 	json_writer_i64(&line.writer, "diff_ms", outcome->diff_ms);
 	json_writer_i64(&line.writer, "upload_ms", outcome->upload_ms);
 	json_writer_i64(&line.writer, "total_ms", total_ms);
+	rollback_message_print(&outcome->rollback, &line.writer);
 	output_line_end(&line);
 	char delta[OUTPUT_SIZE_BYTES];
 	char anchor[OUTPUT_SIZE_BYTES];
@@ -233,4 +234,9 @@ static void say_published(struct session *session, const struct publish_order *o
 				? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ")
 				: "",
 			outcome->anchor_bytes > 0 ? anchor : "", (double)total_ms / 1000);
+	if (outcome->rollback.is_on)
+		output_say(&session->output,
+			"its fleet is held at step %" PRIu64
+			" and does not take it until `deltabucket fleet forward %s`",
+			outcome->rollback.step, session->options->run);
 }

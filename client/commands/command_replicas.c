@@ -85,8 +85,8 @@ static int show_page(struct session *session, struct remote *remote, const char 
 		result = -1;
 	}
 	if (result == 0 && buffer_span(after).len == 0)
-		output_result(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state",
-			"step", "behind", "heard of");
+		output_result(&session->output, "%-32s  %-8s  %8s  %-16s  %-10s  %-8s", "replica",
+			"state", "step", "behind", "paused", "heard of");
 	const struct json_node *const entries = json_node_member(root, "replicas");
 	for (size_t i = 0; i < list.count && result == 0; i++) {
 		output_object(&session->output, json_node_at(entries, i));
@@ -108,16 +108,19 @@ static void say_replica(struct session *session, const struct replica_message *r
 	char age[AGE_BYTES];
 	char step[24] = "-";
 	char behind[48] = "";
+	char pause[32] = "";
 	format_age(clock_wall_ms() - replica->updated_ms, age);
 	if (replica->has_step)
 		snprintf(step, sizeof(step), "%" PRIu64, replica->step);
 	if (replica->has_staleness)
 		snprintf(behind, sizeof(behind), "%" PRIu64 " (%" PRIu64 " s)",
 			replica->behind_steps, replica->behind_s);
-	output_result(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s",
+	if (replica->has_pause)
+		snprintf(pause, sizeof(pause), "%" PRIu64 " ms", replica->pause_ms);
+	output_result(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-10s  %-8s  %.*s%s%.*s",
 		(int)replica->id.len, (const char *)replica->id.data,
 		replica->expired ? "expired" : replica_state_name(replica->state), step, behind,
-		age, (int)replica->tensors.len, (const char *)replica->tensors.data,
+		pause, age, (int)replica->tensors.len, (const char *)replica->tensors.data,
 		replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "",
 		(int)replica->error.len, (const char *)replica->error.data);
 }
@@ -136,12 +139,16 @@ static void format_age(int64_t ms, char out[AGE_BYTES])
 static void say_summary(struct session *session, const struct replica_list_message *list)
 {
 	char head[32] = "no step yet";
+	char held[64] = "";
 	if (list->has_head)
 		snprintf(head, sizeof(head), "head is step %" PRIu64, list->head);
+	if (list->rollback.is_on)
+		snprintf(held, sizeof(held), ", but the fleet is held at step %" PRIu64,
+			list->rollback.step);
 	output_result(&session->output,
-		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
+		"%s%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
 		", error %" PRIu64 ", expired %" PRIu64 ", without a step %" PRIu64,
-		head, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
+		head, held, list->states[REPLICA_READY], list->states[REPLICA_IDLE],
 		list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
 		list->states[REPLICA_ERROR], list->expired, list->without_step);
 }

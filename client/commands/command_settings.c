@@ -104,8 +104,7 @@ static void say_settings(struct session *session, const struct json_node *settin
 	void *cursor = NULL;
 	struct span name;
 	const struct json_node *value;
-	output_fn *const tell =
-		session->options->argument_count > 2 ? output_say : output_result;
+	output_fn *const tell = session->options->argument_count > 2 ? output_say : output_result;
 	output_object(&session->output, settings);
 	while (json_node_each(settings, &cursor, &name, &value)) {
 		struct buffer text;

@@ -54,6 +54,7 @@ static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts);
 static void format_fleet(
 	const struct run_message *run, const struct facts *facts, char out[FLEET_BYTES]);
+static void say_rollback(struct session *session, const struct run_message *run);
 static void say_failed(struct session *session, const struct run_message *run);
 static int command_status_show(struct session *session, struct remote *remote,
 	const struct run_message *listed, struct error *err);
@@ -177,6 +178,7 @@ static int show(struct session *session, struct remote *remote, const struct run
 	if (result == 0) {
 		say_json(session, &run, &facts);
 		say_text(session, &run, &facts);
+		say_rollback(session, &run);
 		say_failed(session, &run);
 	}
 	arena_free(arena);
@@ -249,6 +251,7 @@ static void say_json(
 	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
 	if (facts->has_oldest && run->has_head)
 		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
+	rollback_message_print(&run->rollback, &line.writer);
 	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);
 }
@@ -256,7 +259,8 @@ static void say_json(
 static uint64_t lag_of(const struct run_message *run, const struct facts *facts)
 {
 	ASSERT(facts->has_oldest && run->has_head);
-	return run->head > facts->oldest ? run->head - facts->oldest : 0;
+	const uint64_t target = run->rollback.is_on ? run->rollback.step : run->head;
+	return target > facts->oldest ? target - facts->oldest : 0;
 }
 
 static void say_text(
@@ -296,6 +300,19 @@ static void format_fleet(
 		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
 	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
 		facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error, without, lag);
+}
+
+static void say_rollback(struct session *session, const struct run_message *run)
+{
+	char created[CLOCK_TEXT_BYTES];
+	if (!run->rollback.is_on)
+		return;
+	clock_format_iso(run->rollback.created_ms, created);
+	output_result(&session->output,
+		"%.*s/%.*s  its fleet is held at step %" PRIu64
+		" since %s; `deltabucket fleet forward` ends that",
+		(int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
+		(const char *)run->run.data, run->rollback.step, created);
 }
 
 static void say_failed(struct session *session, const struct run_message *run)

@@ -75,6 +75,11 @@ static const struct command COMMANDS[] = {
 	{"replicas", COMMAND_REPLICAS, command_replicas, 1, 1, 3, "BUCKET/RUN",
 		"list the workers of a run: state, step, how far behind",
 		"deltabucket replicas models/policy --watch 5\n"},
+	{"fleet", COMMAND_FLEET, command_fleet, 2, 3, 3,
+		"rollback BUCKET/RUN STEP | forward BUCKET/RUN",
+		"hold all workers of a run at an earlier step; let them take the newest again",
+		"deltabucket fleet rollback models/policy 1200\n"
+		"deltabucket fleet forward models/policy\n"},
 	{"pins", COMMAND_PINS, command_pins, 1, 4, 3, "BUCKET/RUN [add NAME STEP | rm NAME]",
 		"list the steps that are kept by name, or change that",
 		"deltabucket pins models/policy add best 1200\n"
@@ -122,6 +127,8 @@ static const struct {
 	{"create", "mb"},
 	{"rmdir", "rb"},
 	{"tags", "pins"},
+	{"rollback", "fleet"},
+	{"forward", "fleet"},
 	{"show", "inspect"},
 	{"patch", "apply"},
 	{"merge", "fold"},

@@ -26,6 +26,7 @@ command_fn command_runs;
 command_fn command_steps;
 command_fn command_sync;
 command_fn command_replicas;
+command_fn command_fleet;
 command_fn command_pins;
 command_fn command_status;
 command_fn command_keys;

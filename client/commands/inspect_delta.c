@@ -121,8 +121,8 @@ static void say_survey(struct session *session, const struct delta_survey *surve
 	output_line_begin(&line, &session->output, "delta_stats");
 	add_row(&line.writer, survey, &survey->total, survey->elements);
 	output_line_end(&line);
-	output_result(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes", "changed %",
-		"bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
+	output_result(&session->output, "%12s %9s %7s %7s%7s%7s%7s%7s %-5s %s", "bytes",
+		"changed %", "bits", "|ulp| 1", "2", "3", "4", "5+", "", "tensor");
 	say_row(session, survey, &survey->total, survey->elements, span_text("(all)"));
 	for (size_t i = 0; i < survey->count; i++) {
 		const struct delta_survey_row *const row = &survey->rows[i];

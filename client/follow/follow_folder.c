@@ -44,12 +44,12 @@ static char *copy_span(struct span text);
 static void find_current(struct follow_folder *folder);
 static bool generation_read(
 	const struct follow_folder *folder, const char *name, struct follow_generation *out);
+static bool is_same(const struct follow_folder *folder, const struct follow_generation *generation,
+	const struct follow_swap *wanted);
 static char *sidecar_path(const struct follow_folder *folder, const char *name);
-static char *generation_path(const struct follow_folder *folder, const char *name);
 static void read_part(const struct json_node *root, struct follow_generation *out);
 static int remove_leftovers(const struct follow_folder *folder, struct error *err);
 static bool remove_empty(const struct follow_folder *folder, const char *name);
-static void generation_release(struct follow_generation *generation);
 static uint64_t next_order(const struct follow_folder *folder);
 static int write_sidecar(const struct follow_folder *folder,
 	const struct follow_generation *generation, struct error *err);
@@ -103,7 +103,7 @@ void follow_folder_close(struct follow_folder *folder)
 	if (folder->path == NULL)
 		return;
 	folder_lock_leave(folder->lock_fd);
-	generation_release(&folder->current);
+	follow_generation_release(&folder->current);
 	free(folder->executed);
 	free(folder->path);
 	free(folder->endpoint);
@@ -124,10 +124,49 @@ bool follow_folder_is_there(const struct follow_folder *folder)
 	return is;
 }
 
+bool follow_folder_find(const struct follow_folder *folder, const struct follow_swap *wanted,
+	struct follow_generation *out)
+{
+	char *const generations = path_of(folder, GENERATIONS);
+	char **names = NULL;
+	size_t count = 0;
+	struct error ignored = {0};
+	bool found = false;
+	if (file_list(generations, &names, &count, &ignored) != 0)
+		count = 0;
+	for (size_t i = 0; i < count && !found; i++) {
+		if (!generation_read(folder, names[i], out))
+			continue;
+		found = is_same(folder, out, wanted);
+		if (!found)
+			follow_generation_release(out);
+	}
+	file_names_free(names, count);
+	free(generations);
+	return found;
+}
+
+void follow_generation_release(struct follow_generation *generation)
+{
+	free(generation->name);
+	free(generation->label);
+	free(generation->tensors);
+	proven_files_release(&generation->files);
+	*generation = (struct follow_generation){0};
+}
+
+char *follow_folder_path(const struct follow_folder *folder, const char *name)
+{
+	char *const generations = path_of(folder, GENERATIONS);
+	char *const path = folder_files_join(generations, name);
+	free(generations);
+	return path;
+}
+
 char *follow_folder_current(const struct follow_folder *folder)
 {
 	ASSERT(folder->has_current);
-	return generation_path(folder, folder->current.name);
+	return follow_folder_path(folder, folder->current.name);
 }
 
 char *follow_folder_incoming(const struct follow_folder *folder)
@@ -144,7 +183,7 @@ void follow_folder_next(
 			snprintf(name, sizeof(name), "%06" PRIu64, step);
 		else
 			snprintf(name, sizeof(name), "%06" PRIu64 ".%u", step, again);
-		char *const path = generation_path(folder, name);
+		char *const path = follow_folder_path(folder, name);
 		if (!file_exists(path)) {
 			*out_name = memory_copy_text(name);
 			*out_path = path;
@@ -171,10 +210,10 @@ int follow_folder_swap(
 	};
 	proven_files_copy(swap->files->files, swap->files->count, &fresh.files);
 	if (write_sidecar(folder, &fresh, err) != 0 || swap_link(folder, fresh.name, err) != 0) {
-		generation_release(&fresh);
+		follow_generation_release(&fresh);
 		return -1;
 	}
-	generation_release(&folder->current);
+	follow_generation_release(&folder->current);
 	folder->current = fresh;
 	folder->has_current = true;
 	return save(folder, err);
@@ -183,7 +222,7 @@ int follow_folder_swap(
 void follow_folder_distrust(struct follow_folder *folder)
 {
 	folder->has_current = false;
-	generation_release(&folder->current);
+	follow_generation_release(&folder->current);
 }
 
 bool follow_folder_has_executed(const struct follow_folder *folder, const char *command)
@@ -246,7 +285,7 @@ int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct
 	if (result == 0 && other_count > keep)
 		result = remove_generations(folder, others + keep, other_count - (size_t)keep, err);
 	for (size_t i = 0; i < other_count; i++)
-		generation_release(&others[i]);
+		follow_generation_release(&others[i]);
 	free(others);
 	file_names_free(names, count);
 	free(generations);
@@ -442,23 +481,25 @@ static bool generation_read(
 	return whole;
 }
 
+/* What an older version made has no list of files, so it cannot be proven: it is not the same. */
+static bool is_same(const struct follow_folder *folder, const struct follow_generation *generation,
+	const struct follow_swap *wanted)
+{
+	return generation->step == wanted->step && generation->files.count > 0 &&
+		digest128_equal(&generation->digest, &wanted->digest) &&
+		strcmp(generation->tensors, wanted->tensors != NULL ? wanted->tensors : "") == 0 &&
+		(!folder->has_current || strcmp(generation->name, folder->current.name) != 0);
+}
+
 /* `name` may come from the disk, and be so long that no sidecar of it can exist. */
 static char *sidecar_path(const struct follow_folder *folder, const char *name)
 {
-	char *const generation = generation_path(folder, name);
+	char *const generation = follow_folder_path(folder, name);
 	const size_t length = strlen(generation);
 	char *const path = memory_new(length + sizeof(SIDECAR_END));
 	memcpy(path, generation, length);
 	memcpy(path + length, SIDECAR_END, sizeof(SIDECAR_END));
 	free(generation);
-	return path;
-}
-
-static char *generation_path(const struct follow_folder *folder, const char *name)
-{
-	char *const generations = path_of(folder, GENERATIONS);
-	char *const path = folder_files_join(generations, name);
-	free(generations);
 	return path;
 }
 
@@ -512,15 +553,6 @@ static bool remove_empty(const struct follow_folder *folder, const char *name)
 	return gone;
 }
 
-static void generation_release(struct follow_generation *generation)
-{
-	free(generation->name);
-	free(generation->label);
-	free(generation->tensors);
-	proven_files_release(&generation->files);
-	*generation = (struct follow_generation){0};
-}
-
 /* One more than the highest order in the folder. So the newest generation is known without relying
  * on the clock. */
 static uint64_t next_order(const struct follow_folder *folder)
@@ -538,7 +570,7 @@ static uint64_t next_order(const struct follow_folder *folder)
 			continue;
 		if (generation.order > highest)
 			highest = generation.order;
-		generation_release(&generation);
+		follow_generation_release(&generation);
 	}
 	file_names_free(names, count);
 	free(generations);
@@ -618,7 +650,7 @@ static int remove_generations(const struct follow_folder *folder,
 	if (count > 0 && result == 0)
 		result = file_sync_folder(folder->files, generations, err);
 	for (size_t i = 0; i < count && result == 0; i++) {
-		char *const path = generation_path(folder, old[i].name);
+		char *const path = follow_folder_path(folder, old[i].name);
 		result = file_remove_tree(folder->files, path, err);
 		free(path);
 	}

@@ -33,6 +33,7 @@ struct follow_generation {
 	uint64_t previous; /* the step that was current before it */
 };
 
+struct follow_swap;
 struct follow_folder {
 	const struct file_ops *files;
 	char *path;
@@ -65,6 +66,13 @@ bool follow_folder_is_there(const struct follow_folder *folder);
 void follow_folder_abandon(const struct follow_folder *folder);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
 
+/* Finds a whole generation of that step and part beside the current one. False when there is none;
+ * otherwise release *out. */
+bool follow_folder_find(const struct follow_folder *folder, const struct follow_swap *wanted,
+	struct follow_generation *out);
+void follow_generation_release(struct follow_generation *generation);
+/* The folder of a generation. Heap, the caller's. */
+char *follow_folder_path(const struct follow_folder *folder, const char *name);
 /* The folder of the current generation, not the link; only with has_current. Heap, the caller's. */
 char *follow_folder_current(const struct follow_folder *folder);
 /* The folder for downloads. Heap, the caller's. */

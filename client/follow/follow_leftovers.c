@@ -1,6 +1,7 @@
-/* Each entry of the folder must be one that a follower makes: a link into generations/, the folder
- * incoming/ with downloads, or generations/ with generations whose sidecars name this endpoint and
- * run. The sidecar is what proves a generation, because a generation's name is only a number. */
+/* Each entry of the folder must be one that a follower makes: a link into generations/, what a
+ * command has told, the folder incoming/ with downloads, or generations/ with generations whose
+ * sidecars name this endpoint and run. The sidecar is what proves a generation, because a
+ * generation's name is only a number. */
 #include "client/follow/follow_leftovers.h"
 
 #include <limits.h>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/format/json_node.h"
 #include "base/memory.h"
+#include "client/follow/hook_report.h"
 #include "client/local/folder_files.h"
 #include "client/transfer/catch_up.h"
 
@@ -66,7 +68,8 @@ static int follow_leftovers_check_entry(
 	const struct leftovers *leftovers, const char *path, const char *name, struct error *err)
 {
 	const bool is_link = strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0;
-	if (strcmp(name, "lost+found") == 0 || (is_link && leads_to_generation(path)))
+	if (strcmp(name, "lost+found") == 0 || strcmp(name, HOOK_REPORT_NAME) == 0 ||
+		(is_link && leads_to_generation(path)))
 		return 0;
 	if (strcmp(name, "incoming") == 0)
 		return check_each(leftovers, path, follow_leftovers_check_download, err);

@@ -31,6 +31,12 @@ void follow_report_error(struct follow_report *report, const struct error *failu
 	say(report, &facts);
 }
 
+void follow_report_pause(struct follow_report *report, uint64_t pause_ms)
+{
+	report->has_pause = true;
+	report->pause_ms = pause_ms;
+}
+
 void follow_report_step(
 	struct follow_report *report, const struct catch_up_result *fetched, int64_t created_ms)
 {
@@ -97,6 +103,8 @@ static struct lease_facts facts_of(const struct follow_report *report, enum repl
 	if (folder->has_current) {
 		facts.step = folder->current.step;
 		facts.digest = folder->current.digest;
+		facts.has_pause = report->has_pause;
+		facts.pause_ms = report->pause_ms;
 	}
 	return facts;
 }

@@ -13,6 +13,8 @@ struct follow_report { /* all borrowed */
 	const struct run_name *run;
 	const struct follow_folder *folder;
 	struct lease *lease; /* NULL: nothing is reported to the server */
+	bool has_pause;      /* as lease_facts has it */
+	uint64_t pause_ms;
 };
 
 /* To the server: the state, the step that is held, and `wanted`, the step that is being worked
@@ -20,6 +22,9 @@ struct follow_report { /* all borrowed */
 void follow_report_state(struct follow_report *report, enum replica_state state);
 void follow_report_wanted(struct follow_report *report, enum replica_state state, uint64_t wanted);
 void follow_report_error(struct follow_report *report, const struct error *failure);
+
+/* Goes with the reports from now on, until another step is held. */
+void follow_report_pause(struct follow_report *report, uint64_t pause_ms);
 
 /* On stdout: a step became current; --once or --step found nothing to fetch; something failed and
  * following continues (`event` names it). The first two need a current generation. */

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "client/follow/hook.h"
+#include "client/follow/hook_report.h"
 #include "client/follow/stepper.h"
 
 enum {
@@ -47,6 +48,7 @@ static int run_due_hook(struct follower *follower, struct error *err);
 static int finish_held(struct follower *follower, struct error *err);
 static int run_hook(struct follower *follower, struct error *err);
 static int run_command(struct follower *follower, struct error *err);
+static void take_pause(struct follower *follower, const char *told);
 static int follow(struct follower *follower, struct error *err);
 static int wait_for_newer(struct follower *follower, struct error *err);
 static int wait_for_next_try(struct follower *follower, struct error *err);
@@ -140,6 +142,8 @@ static int run_command(struct follower *follower, struct error *err)
 	/* absolute: the command may hand the path to a process in another folder */
 	char *const absolute = realpath(relative, NULL);
 	const char *const path = absolute != NULL ? absolute : relative;
+	char *const told =
+		hook_report_begin(follower->stepper.folder.files, follower->stepper.folder.path);
 	snprintf(step, sizeof(step), "%" PRIu64, current->step);
 	if (current->has_previous)
 		snprintf(previous, sizeof(previous), "%" PRIu64, current->previous);
@@ -156,6 +160,7 @@ static int run_command(struct follower *follower, struct error *err)
 		{"DELTABUCKET_PREVIOUS_STEP", previous},
 		{"DELTABUCKET_CHANGED", is_taken ? "0" : "1"},
 		{"DELTABUCKET_TENSORS", current->tensors},
+		{"DELTABUCKET_REPORT", told},
 	};
 	const struct hook hook = {follower->order->exec, variables,
 		sizeof(variables) / sizeof(variables[0]), &follower->session->output};
@@ -170,6 +175,8 @@ static int run_command(struct follower *follower, struct error *err)
 		status != 0)
 		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step,
 			status);
+	take_pause(follower, told);
+	free(told);
 	free(absolute);
 	free(relative);
 	if (stop_check(follower->session->stop, err) != 0)
@@ -180,6 +187,15 @@ static int run_command(struct follower *follower, struct error *err)
 	follow_report_failure(&follower->stepper.report, "exec_failed", failure);
 	follow_report_error(&follower->stepper.report, failure);
 	return 0;
+}
+
+/* Of a command that failed nothing is told: it is called again. */
+static void take_pause(struct follower *follower, const char *told)
+{
+	uint64_t pause_ms;
+	if (hook_report_end(follower->stepper.folder.files, told, &pause_ms) &&
+		follower->exec_failure.kind == ERROR_NONE)
+		follow_report_pause(&follower->stepper.report, pause_ms);
 }
 
 static int follow(struct follower *follower, struct error *err)

@@ -229,6 +229,8 @@ static void print(const struct lease *lease, struct buffer *out)
 		.tensors =
 			span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
 		.host = span_text(lease->host),
+		.has_pause = facts->has_step && facts->has_pause,
+		.pause_ms = facts->pause_ms,
 	};
 	replica_message_print_request(&message, out);
 }

@@ -39,6 +39,8 @@ struct lease_facts {
 	bool has_wanted; /* a step is being worked on: */
 	uint64_t wanted;
 	const char *error; /* with REPLICA_ERROR; NULL otherwise */
+	bool has_pause;    /* the engine was paused to take the held step, for so long: */
+	uint64_t pause_ms;
 };
 /* Reports these facts from now on; they are copied. NULL is fine. */
 void lease_say(struct lease *lease, const struct lease_facts *facts);

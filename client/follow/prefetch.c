@@ -119,13 +119,15 @@ static int look_and_fetch(
 {
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 	const int found = look(prefetch, arena, wait_s, after, err);
-	const int result = found > 0 && fetch_to(prefetch, arena, *after, err) != 0 ? -1 : found;
+	/* back to an earlier step: the folder may still have that */
+	const bool is_ahead = found > 0 && *after > prefetch->params.have;
+	const int result = is_ahead && fetch_to(prefetch, arena, *after, err) != 0 ? -1 : found;
 	arena_free(arena);
 	return result;
 }
 
-/* 1 when there is a newer step than *after, which becomes that step; 0 when there was none in
- * time. */
+/* 1 when there is another step to serve than *after, which becomes that step; 0 when there was none
+ * in time. */
 static int look(struct prefetch *prefetch, struct arena *arena, uint64_t wait_s, uint64_t *after,
 	struct error *err)
 {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "client/follow/earlier_generation.h"
 #include "client/transfer/path_fetch.h"
 #include "client/work/progress.h"
 
@@ -36,6 +37,8 @@ static int find_manifest(
 	struct stepper *stepper, uint64_t step, struct step_message *out, struct error *err);
 static char *text_of(struct span text);
 static int settle_prefetch(const struct move *move, struct error *err);
+static int bring(struct move *move, struct error *err);
+static int bring_again(struct move *move, struct error *err);
 static int bring_whole(struct move *move, const struct path_message *path, struct error *err);
 static int fetch_and_make(
 	struct move *move, const struct catch_up_params *params, struct error *err);
@@ -79,8 +82,7 @@ int stepper_move(struct stepper *stepper, struct stepper_round *round,
 	char *const base = stepper->folder.has_current && stepper->memory == NULL
 		? follow_folder_current(&stepper->folder)
 		: NULL;
-	const int result = stepper->memory != NULL ? bring_in_memory(&move, err)
-						   : bring_whole(&move, path, err);
+	const int result = bring(&move, err);
 	free(move.label);
 	if (result == 0)
 		keep_deltas(stepper, round, path, base);
@@ -88,6 +90,7 @@ int stepper_move(struct stepper *stepper, struct stepper_round *round,
 	if (result != 0)
 		return -1;
 	stepper->from_anchor = false;
+	stepper->report.has_pause = false;
 	round->moved = true;
 	return 0;
 }
@@ -154,6 +157,52 @@ static int settle_prefetch(const struct move *move, struct error *err)
 	prefetch_finish(stepper->prefetch);
 	stepper->prefetch = NULL;
 	return 0;
+}
+
+static int bring(struct move *move, struct error *err)
+{
+	if (move->stepper->memory != NULL)
+		return bring_in_memory(move, err);
+	const int again = bring_again(move, err);
+	return again != 0 ? (again > 0 ? 0 : -1) : bring_whole(move, move->path, err);
+}
+
+/* Swaps to a step that the folder still has, where the path would begin with an anchor: back, in a
+ * rollback. 1 when it is current, 0 when the path must be fetched. */
+static int bring_again(struct move *move, struct error *err)
+{
+	struct stepper *const stepper = move->stepper;
+	const struct path_message *const path = move->path;
+	if (!path->from_nothing || stepper->from_anchor)
+		return 0;
+	const int64_t started_ms = clock_monotonic_ms();
+	struct proven_files files = {0};
+	char *name;
+	char *out;
+	follow_folder_next(&stepper->folder, path->to_step, &name, &out);
+	struct follow_swap swap = {.name = name,
+		.step = path->to_step,
+		.digest = path->links[path->link_count - 1].digest,
+		.label = move->label,
+		.tensors = stepper_part(stepper)};
+	const struct earlier_generation earlier = {.folder = &stepper->folder,
+		.ops = &stepper->files,
+		.swap = &swap,
+		.out = out,
+		.files = &files,
+		.threads = stepper->params->threads,
+		.progress_sink = stepper->session->progress,
+		.stop = stepper->session->stop,
+		.report = &stepper->report};
+	int result = earlier_generation_make(&earlier, err);
+	if (result > 0 && follow_folder_swap(&stepper->folder, &swap, err) != 0)
+		result = -1;
+	if (result > 0)
+		move->round->fetched.apply_ms = clock_monotonic_ms() - started_ms;
+	proven_files_release(&files);
+	free(out);
+	free(name);
+	return result;
 }
 
 /* Downloads the path, makes a new generation and swaps to it. */

@@ -393,6 +393,7 @@ static int send_step(struct publisher *publisher, const struct snapshot *snapsho
 			    publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
 			publisher->outcome.already = answer.already;
 			publisher->outcome.anchor_due = answer.anchor_due;
+			publisher->outcome.rollback = answer.rollback;
 			return 0;
 		}
 		if (!wants_upload_again(&failure) ||

@@ -48,6 +48,7 @@ struct publish_outcome {
 	struct digest128 digest;
 	bool already;    /* the step had been published before this call */
 	bool anchor_due; /* the server wants an anchor with the step after this one */
+	struct rollback_message rollback; /* the fleet is held, so it does not take the step */
 	uint64_t checkpoint_bytes;
 	uint64_t delta_bytes;     /* 0: no delta */
 	uint64_t anchor_bytes;    /* 0: no anchor */

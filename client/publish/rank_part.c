@@ -118,13 +118,17 @@ int rank_part_wait(struct rank_publisher *self, struct error *err)
 		const uint64_t wait_s = left_s < 0 ? 0
 			: left_s < POLL_S          ? (uint64_t)left_s
 						   : POLL_S;
-		const struct remote_run_wait wait = {
-			.has_after = step > 0, .after = step - 1, .wait_s = wait_s};
+		const struct remote_run_wait wait = {.has_after = step > 0,
+			.after = step - 1,
+			.wait_s = wait_s,
+			.of_head = true};
 		int result = remote_run_latest(self->remote, &self->run, &wait, arena, &found, err);
 		if (result >= 0)
 			result = remote_run_find(self->remote, &self->run, arena, &run, err);
 		const bool fenced = result == 0 && run.epoch != self->state.epoch;
 		const bool there = result == 0 && run.has_head && run.head >= step;
+		if (there)
+			self->outcome.rollback = run.rollback;
 		arena_free(arena);
 		if (result < 0 || there)
 			return result;

@@ -175,6 +175,8 @@ int remote_run_latest(struct remote *remote, const struct run_name *run,
 	buffer_format(&target.text, "/steps/latest?wait=%" PRIu64, wait->wait_s);
 	if (wait->has_after)
 		buffer_format(&target.text, "&after=%" PRIu64, wait->after);
+	if (wait->of_head)
+		buffer_add_text(&target.text, "&head=true");
 	return get_step(&target, remote, (int64_t)wait->wait_s * 1000, arena, out, err);
 }
 
@@ -262,6 +264,8 @@ static void read_published(const struct http_response *response, struct remote_r
 		json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
 	*out = (struct remote_run_published){.already = response->status == 200};
 	json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due);
+	if (rollback_message_read(root, &out->rollback, &ignored) != 0)
+		out->rollback.is_on = false;
 	json_node_free(root);
 }
 

@@ -22,8 +22,9 @@ int remote_run_may_write(struct remote *remote, const struct run_name *run, stru
 int remote_run_set_keep(
 	struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
 struct remote_run_published {
-	bool already;    /* the same step was published before */
-	bool anchor_due; /* the next step should bring an anchor */
+	bool already;                     /* the same step was published before */
+	bool anchor_due;                  /* the next step should bring an anchor */
+	struct rollback_message rollback; /* the fleet does not take the step */
 };
 int remote_run_publish(struct remote *remote, const struct run_name *run,
 	const struct step_message *step, struct remote_run_published *out, struct error *err);
@@ -37,8 +38,10 @@ struct remote_run_wait {
 	bool has_after;
 	uint64_t after;
 	uint64_t wait_s; /* at most 60 */
+	bool of_head;    /* the newest, whatever a rollback says */
 };
-/* 1 with the newest step, 0 when there was none, or none after `after`, in time. */
+/* 1 with the step to serve: the newest, or that of a rollback. 0 when there was none in time, or
+ * none for a caller that has `after`. */
 int remote_run_latest(struct remote *remote, const struct run_name *run,
 	const struct remote_run_wait *wait, struct arena *arena, struct step_message *out,
 	struct error *err);
@@ -47,7 +50,7 @@ struct remote_run_route {
 	bool has_have;
 	uint64_t have;
 	struct digest128 digest; /* of the step that the caller has */
-	bool has_want;           /* false: the newest step */
+	bool has_want;           /* false: the step to serve, as remote_run_latest has it */
 	uint64_t want;
 	uint64_t wait_s; /* the longest wait for a fold that would save much; 0: none */
 };

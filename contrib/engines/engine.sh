@@ -13,7 +13,7 @@ step=${DELTABUCKET_STEP:?run this from deltabucket follow --exec}
 path=${DELTABUCKET_PATH:?run this from deltabucket follow --exec}
 unset socket
 engine=$url seconds=${ENGINE_SECONDS:-1800} pause=${ENGINE_PAUSE:-${pauses%% *}}
-held= pausing= stale= at_end= calls= count=0 failure=0 code=
+held= pausing= stale= at_end= calls= count=0 failure=0 code= begun=
 
 say() {
 	echo "engine $url, step $step: $1" >&2
@@ -141,6 +141,7 @@ claim() {
 # cannot have heard of the pause.
 hold() {
 	claim
+	begun=$(uptime_ms)
 	held=1 pausing=1
 	if post "$1" "$2"; then
 		pausing=
@@ -187,6 +188,21 @@ go_on() {
 		fi
 		sleep 1
 	done
+	tell_pause
+}
+
+# A clock that nobody sets, in steps of 10 ms; nothing where there is none. expr takes leading zeros
+# as what they are.
+uptime_ms() {
+	{ read -r now _ </proc/uptime; } 2>/dev/null || return 0
+	expr "${now%.*}${now#*.}" \* 10
+}
+
+# Tells `follow` for how long the engine was paused: `deltabucket replicas` shows it.
+tell_pause() {
+	resumed=$(uptime_ms)
+	[ -n "${DELTABUCKET_REPORT:-}" ] && [ -n "$begun" ] && [ -n "$resumed" ] || return 0
+	echo "pause_ms=$((resumed - begun))" >>"$DELTABUCKET_REPORT" || return 0
 }
 
 # Ends the calls that were interrupted. A pause gets ten seconds first: resuming must come after it.

@@ -71,7 +71,9 @@ class Follower(OfOneProcess):
                 load(step.path)
 
     The iterator waits for ever and gives the newest step each time: a worker that is slow skips
-    steps, it never falls behind. Lost connections are waited for.
+    steps, it never falls behind. Lost connections are waited for. While the run's fleet is rolled
+    back (`deltabucket fleet rollback`), it gives the step of that, which is an earlier one, and
+    the newest again afterwards.
 
     max_lag: how many steps the newest one may be ahead of what is served. A step that has become
     older than that while it was fetched is not given out: the newer one is fetched first, and after
@@ -168,7 +170,8 @@ class Follower(OfOneProcess):
         raise self._too_far(self._held().lag)
 
     def next(self, timeout: float | None = None) -> Step | None:
-        """The newest step, when it is newer than the held one or has not been given out yet. Waits
+        """The newest step, when it is newer than the held one or has not been given out yet, or the
+        step of a rollback. Waits
         up to `timeout` seconds for one, None for ever; then gives None. In memory it changes the
         arrays of the step before. Raises an Error other than Unreachable at once, Unreachable when
         the time is over."""
@@ -190,19 +193,26 @@ class Follower(OfOneProcess):
                                   kind='not_ready')
         return made
 
-    def report(self, state: Literal['ready', 'staging', 'error'], sentence: str = '') -> None:
+    def report(self, state: Literal['ready', 'staging', 'error'], sentence: str = '',
+               pause: float | None = None) -> None:
         """Tells the fleet what this worker does with the held step: 'ready' (it serves it),
-        'staging', or 'error' with a sentence."""
+        'staging', or 'error' with a sentence. pause: for how many seconds the engine was paused to
+        take the step; it is told until the next step comes. None: nothing new about that."""
         texts = c_text(state, 'state'), c_text(sentence, 'sentence')
         err = new_error()
+        if pause is not None and not 0 <= pause < 2**53:
+            raise ValueError(f'pause is {pause}; it must be 0 seconds or more.')
         with self._opened().use() as pointer:
-            result = lib.deltabucket_follower_report(pointer, *texts, err)
+            result = 0 if pause is None else \
+                lib.deltabucket_follower_paused(pointer, round(pause * 1000), err)
+            if result == 0:
+                result = lib.deltabucket_follower_report(pointer, *texts, err)
         if result < 0:
             raise made_of(err)
 
     def lag(self) -> int | None:
-        """By how many steps the run's newest is ahead of the held one, as the server says it now.
-        None while there is no step."""
+        """By how many steps the run's newest (in a rollback: the step of that) is ahead of the held
+        one, as the server says it now. None while there is no step."""
         answer = self._client.ask(f'/v1/runs/{urllib.parse.quote(self.run_name)}/steps/latest')
         if answer is None or self.step is None:
             return None

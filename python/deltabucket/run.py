@@ -73,9 +73,10 @@ class Replica:
     """A worker of the run's fleet.
 
     id, host: its names. state: 'idle', 'fetching', 'staging', 'ready' or 'error'. step: what it
-    holds, None for none yet. lag: steps behind the newest one, None where that is not known.
-    error: its last sentence, '' for none. updated: when it was last heard of, in UTC. expired: not
-    heard of for longer than its lease.
+    holds, None for none yet. lag: steps behind the newest one (in a rollback: away from the step of
+    that), None where that is not known. error: its last sentence, '' for none. updated: when it was last heard of, in UTC. expired: not
+    heard of for longer than its lease. pause: for how many seconds its engine was paused to take the
+    step, None where that is not known.
     """
     id: str
     host: str
@@ -85,6 +86,7 @@ class Replica:
     error: str
     updated: datetime | None
     expired: bool
+    pause: float | None
 
 
 class Run:
@@ -287,7 +289,7 @@ class Run:
     def latest(self) -> StepInfo | None:
         """The newest step whose proof has not failed; None while there is none. NotFound when there
         is no such run."""
-        answer = self._client.ask(f'{self._target}/steps/latest')
+        answer = self._client.ask(f'{self._target}/steps/latest?head=true')
         return None if answer is None else _step_of(answer)
 
     def wait(self, after: int, timeout: float | None = None) -> StepInfo | None:
@@ -298,7 +300,7 @@ class Run:
             left = WAIT_SECONDS if limit is None else max(0.0, limit - time.monotonic())
             seconds = int(min(left, WAIT_SECONDS))
             try:
-                answer = self._client.ask(f'{self._target}/steps/latest?'
+                answer = self._client.ask(f'{self._target}/steps/latest?head=true&'
                                           + (f'after={after}&' if after >= 0 else '')
                                           + f'wait={seconds}')
             except errors.NotFound:
@@ -489,7 +491,8 @@ def _replica_of(answer: dict[str, Any]) -> Replica:
     staleness = answer.get('staleness') or {}
     return Replica(answer['id'], answer.get('host') or '', answer['state'], answer.get('step'),
                    staleness.get('steps'), answer.get('error') or '',
-                   _time_of(answer.get('updated')), bool(answer.get('expired')))
+                   _time_of(answer.get('updated')), bool(answer.get('expired')),
+                   answer['pause_ms'] / 1000 if 'pause_ms' in answer else None)
 
 
 def _time_of(text: str | None) -> datetime | None:

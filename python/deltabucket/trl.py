@@ -30,7 +30,8 @@ class WeightTransfer:
     def __init__(self, run: Run, *, workers: int = 0, timeout: float = 1800.0,
                  dtype: torch.dtype | None = None, **options: Any) -> None:
         """workers: how many replicas must be 'ready' with a step, or a newer one, before the
-        trainer goes on. 0: it does not wait, and the first samples under a new version may be of
+        trainer goes on; while the run's fleet is rolled back (`deltabucket fleet rollback`), with
+        the step of that. 0: it does not wait, and the first samples under a new version may be of
         weights before it.
         timeout: seconds that a sync waits for them.
         dtype: floating-point tensors are published in it. Name what the engines serve in: a trainer
@@ -93,4 +94,6 @@ class WeightTransfer:
 
 
 def _serves(replica: Replica, step: int) -> bool:
-    return replica.state == 'ready' and replica.step is not None and replica.step >= step
+    """Also where a rollback holds it: then it lags by nothing."""
+    return replica.state == 'ready' and replica.step is not None and \
+        (replica.step >= step or replica.lag == 0)

@@ -15,7 +15,8 @@ static const char SQL_PIN_PUT[] =
 	"INSERT INTO pins (run, name, step, expires_ms, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
 	" ON CONFLICT (run, name) DO UPDATE SET step = ?3, expires_ms = ?4, created_ms = ?5";
 static const char SQL_PIN_REMOVE[] = "DELETE FROM pins WHERE run = ?1 AND name = ?2";
-static const char SQL_PIN_COUNT[] = "SELECT COUNT(*) FROM pins WHERE run = ?1 AND " PIN_LIVES;
+static const char SQL_PIN_COUNT[] = "SELECT COUNT(*) FROM pins WHERE run = ?1 AND " PIN_LIVES
+				    " AND name <> CAST('" PIN_ROLLBACK "' AS BLOB)";
 static const char SQL_PIN_SCAN[] =
 	"SELECT " PIN_COLUMNS " FROM pins WHERE run = ?1 AND " PIN_LIVES " ORDER BY name";
 static const char SQL_PIN_OF_STEP[] =

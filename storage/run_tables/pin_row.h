@@ -10,11 +10,16 @@
 /* A pin's name has the form of a replica's id; one byte more for the NUL. */
 enum { PIN_NAME_BYTES = REPLICA_ID_MAX_BYTES + 1 };
 
+/* A pin of the server's own keeps the step of a rollback (storage/runs/rollback.h). No client can
+ * choose its name, because that begins with a dot. */
+#define PIN_ROLLBACK ".rollback"
+
 /* 1 found, 0 absent, -1. out->name is `name`, borrowed. */
 int pin_row_find(struct db *db, int64_t run, struct span name, int64_t now_ms,
 	struct pin_message *out, struct error *err);
 int pin_row_put(struct db *db, int64_t run, const struct pin_message *pin, struct error *err);
 int pin_row_remove(struct db *db, int64_t run, struct span name, struct error *err);
+/* The pins that clients have named. */
 int pin_row_count(struct db *db, int64_t run, int64_t now_ms, size_t *out_count, struct error *err);
 /* The pins of a run that have not expired, in byte order of their names: db_step and pin_row_read
  * (the name is valid until the next step), then db_reset. */

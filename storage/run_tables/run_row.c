@@ -6,24 +6,30 @@
 #include <string.h>
 
 #include "storage/buckets/bucket_row.h"
+#include "storage/run_tables/pin_row.h"
 #include "storage/run_tables/run_settings.h"
 #include "storage/run_tables/webhook_row.h"
 
-#define RUN_COLUMNS                                                                      \
-	"id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes," \
-	" created_ms, settings, name, parent_run, parent_step, parent_digest"
-enum { RUN_NAME_COLUMN = 11 };
+/* A run with its rollback, which is a pin. */
+#define RUN_COLUMNS                                                                           \
+	"runs.id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes," \
+	" runs.created_ms, settings, runs.name, parent_run, parent_step, parent_digest,"      \
+	" pins.step, pins.created_ms"
+#define RUN_TABLES \
+	"runs LEFT JOIN pins ON pins.run = runs.id AND pins.name = CAST('" PIN_ROLLBACK "' AS BLOB)"
+enum { RUN_NAME_COLUMN = 11, RUN_ROLLBACK_COLUMN = 15 };
 
 static const char SQL_RUN_FIND[] =
-	"SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
+	"SELECT " RUN_COLUMNS " FROM " RUN_TABLES " WHERE bucket = ?1 AND runs.name = ?2";
 static const char SQL_RUN_FIND_ID[] =
-	"SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
+	"SELECT " RUN_COLUMNS " FROM " RUN_TABLES " WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 static const char SQL_RUN_ACCOUNT[] =
 	"SELECT buckets.account FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1";
 static const char SQL_RUN_OVERFULL[] =
 	"SELECT id FROM runs WHERE id > ?1 AND name IS NOT NULL AND keep_steps > 0 AND steps > keep_steps ORDER BY id LIMIT 1";
 static const char SQL_RUN_LIST[] =
-	"SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
+	"SELECT " RUN_COLUMNS " FROM " RUN_TABLES
+	" WHERE bucket = ?1 AND runs.name > ?2 ORDER BY runs.name LIMIT ?3";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
@@ -104,6 +110,11 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 	return got == 1 ? 0 : -1;
 }
 
+uint64_t run_row_target(const struct run_row *row)
+{
+	return row->rollback.is_on ? row->rollback.step : row->head;
+}
+
 void run_row_message(const struct run_row *row, const struct run_ref *ref, struct run_message *out)
 {
 	*out = (struct run_message){
@@ -120,6 +131,7 @@ void run_row_message(const struct run_row *row, const struct run_ref *ref, struc
 		.settings = row->settings,
 		.created_ms = row->created_ms,
 		.parent = row->parent,
+		.rollback = row->rollback,
 	};
 }
 
@@ -235,6 +247,10 @@ static int read_row(
 	out->steps = (uint64_t)db_column_i64(statement, 7);
 	out->bytes = (uint64_t)db_column_i64(statement, 8);
 	out->created_ms = db_column_i64(statement, 9);
+	out->rollback = (struct rollback_message){
+		.is_on = !db_column_is_null(statement, RUN_ROLLBACK_COLUMN),
+		.step = (uint64_t)db_column_i64(statement, RUN_ROLLBACK_COLUMN),
+		.created_ms = db_column_i64(statement, RUN_ROLLBACK_COLUMN + 1)};
 	struct digest128 parent = {{0}};
 	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
 		out->parent = run_parent_of(db_column_blob(statement, 12),

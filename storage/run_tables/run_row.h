@@ -21,6 +21,7 @@ struct run_row {
 	uint64_t bytes; /* of all kept forms */
 	int64_t created_ms;
 	struct run_parent parent;
+	struct rollback_message rollback; /* read with the row, never written with it */
 };
 
 /* 1 found, 0 absent, -1. */
@@ -40,6 +41,8 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 /* Fails with no_bucket. */
 int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
 	struct run_message **out, size_t *out_count, struct error *err);
+/* The step that the fleet is to serve: the rollback's, or else the head. */
+uint64_t run_row_target(const struct run_row *row);
 /* The texts of *out are those of `ref`, borrowed. */
 void run_row_message(const struct run_row *row, const struct run_ref *ref, struct run_message *out);
 /* Adds the row with its settings and sets row->id. */

@@ -24,6 +24,7 @@ static int check_step(struct db *db, int64_t run, uint64_t step, struct error *e
 static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err);
 static void pin_put_settle(struct call *call);
 static int pin_remove_apply(struct call *call, struct db *db, struct error *err);
+static bool is_ours(struct span name);
 static int no_pin(struct span name, struct error *err);
 static int read_list(struct db_statement *scan, struct arena *arena, struct pin_message *pins,
 	size_t *out_count, struct error *err);
@@ -61,7 +62,9 @@ int pin_find(struct store *store, const struct run_ref *run, struct span name,
 		return -1;
 	int found = run_row_need(db, run, &row, err);
 	if (found == 0) {
-		found = pin_row_find(db, row.id, name, store_now_ms(store), out, err);
+		found = is_ours(name)
+			? 0
+			: pin_row_find(db, row.id, name, store_now_ms(store), out, err);
 		found = found < 0 ? -1 : found == 1 ? 0 : no_pin(name, err);
 	}
 	store_reader_give(store, db);
@@ -162,10 +165,18 @@ static int pin_remove_apply(struct call *call, struct db *db, struct error *err)
 	struct pin_message there;
 	if (run_row_need(db, &change->run, &run, err) != 0)
 		return -1;
-	const int found = pin_row_find(db, run.id, name, store_now_ms(call->store), &there, err);
+	const int found = is_ours(name)
+		? 0
+		: pin_row_find(db, run.id, name, store_now_ms(call->store), &there, err);
 	if (found != 1)
 		return found < 0 ? -1 : no_pin(name, err);
 	return pin_row_remove(db, run.id, name, err);
+}
+
+/* A rollback is no client's pin: it has requests of its own. */
+static bool is_ours(struct span name)
+{
+	return span_equal_text(name, PIN_ROLLBACK);
 }
 
 static int no_pin(struct span name, struct error *err)
@@ -181,6 +192,8 @@ static int read_list(struct db_statement *scan, struct arena *arena, struct pin_
 	int got = -1;
 	while (*out_count < PINS_OF_RUN_MAX && (got = db_step(scan, err)) == 1) {
 		pin_row_read(scan, &pins[*out_count]);
+		if (is_ours(pins[*out_count].name))
+			continue;
 		pins[*out_count].name = arena_copy(arena, pins[*out_count].name);
 		(*out_count)++;
 	}

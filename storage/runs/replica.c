@@ -111,8 +111,10 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 	ASSERT(limit > 0);
 	if (find_run(store, &scan->run, &row, NULL, err) != 0)
 		return -1;
-	*out = (struct replica_list_message){
-		.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
+	*out = (struct replica_list_message){.lease_s = row.settings.lease_s,
+		.has_head = row.has_head,
+		.head = row.head,
+		.rollback = row.rollback};
 	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
 	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
 	if (entries == NULL || out->replicas == NULL)
@@ -192,7 +194,8 @@ static int check_step(
 		(unsigned long long)report->step);
 }
 
-/* A replica is behind since the step after its own was published. */
+/* A replica is behind since the step after its own was published or, above the step of a rollback,
+ * since that began. */
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
 	struct replica_message *out, struct error *err)
 {
@@ -200,9 +203,16 @@ static int find_staleness(struct db *db, const struct run_row *run, int64_t now_
 	out->has_head = run->has_head;
 	out->head = run->head;
 	out->has_staleness = run->has_head && out->has_step;
-	if (!out->has_staleness || out->step >= run->head)
+	if (!out->has_staleness)
 		return 0;
-	out->behind_steps = run->head - out->step;
+	const uint64_t target = run_row_target(run);
+	if (out->step >= target) {
+		out->behind_steps = out->step - target;
+		if (out->behind_steps > 0 && now_ms > run->rollback.created_ms)
+			out->behind_s = (uint64_t)(now_ms - run->rollback.created_ms) / 1000;
+		return 0;
+	}
+	out->behind_steps = target - out->step;
 	const int found = step_row_find(db, run->id, out->step + 1, &next, err);
 	if (found == 1 && now_ms > next.created_ms)
 		out->behind_s = (uint64_t)(now_ms - next.created_ms) / 1000;

@@ -28,12 +28,16 @@ struct run_step_params {
 };
 int run_find_step(struct store *store, const struct run_step_params *params, struct arena *arena,
 	struct step_message *out, uint64_t *out_anchor, struct error *err);
-/* The newest good step, if it is above `after` (has_after false: any step). Fails with not_ready
- * when there is none yet. */
+/* The step that the fleet is to serve: the newest good one or, during a rollback, that of it (or
+ * the newest good one below, if its proof has failed since). Fails with not_ready when there is
+ * none yet, when it is below `least`, and when a caller that has the step `after` need not do
+ * anything: because it is `after`, or below it and no rollback says so. */
 struct run_latest_params {
 	struct run_ref run;
 	bool has_after;
 	uint64_t after;
+	uint64_t least;
+	bool of_head; /* whatever the rollback says */
 };
 int run_find_latest(struct store *store, const struct run_latest_params *params,
 	struct arena *arena, struct step_message *out, struct error *err);
@@ -113,7 +117,7 @@ struct run_path_params {
 	uint64_t have;
 	bool has_digest;
 	struct digest128 digest;
-	bool want_latest;
+	bool want_latest; /* the step that the fleet is to serve, as run_find_latest has it */
 	uint64_t want;
 	bool may_take_long;
 	/* requests a direct fold from `have` to the head if it would save much and was not

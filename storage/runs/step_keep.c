@@ -4,6 +4,7 @@
 #include "storage/runs/step_keep.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "storage/core/store.h"
@@ -14,9 +15,11 @@
 
 enum {
 	WANTED_MAX = 64,
+	/* pins and the rollback */
+	PIN_RANGES_MAX = PINS_OF_RUN_MAX + 1,
 	/* the last steps; replicas that hold a step, wanted steps, and those beyond them; paths;
 	 * pins */
-	RANGES_MAX = 1 + (1 + WANTED_MAX + 1) + PATH_HOLD_RANGES_MAX + PINS_OF_RUN_MAX
+	RANGES_MAX = 1 + (1 + WANTED_MAX + 1) + PATH_HOLD_RANGES_MAX + PIN_RANGES_MAX
 };
 
 static bool is_of_this_start(struct store *store, const struct run_row *run);
@@ -56,7 +59,7 @@ int step_keep_find(struct store *store, struct db *db, const struct run_row *run
 	add_replicas(store, run, out);
 	out->count +=
 		path_hold_ranges(store_parts(store)->path_holds, run->id, &out->ranges[out->count]);
-	ASSERT(out->count <= RANGES_MAX - PINS_OF_RUN_MAX);
+	ASSERT(out->count <= RANGES_MAX - PIN_RANGES_MAX);
 	if (add_pins(store, db, run->id, out, err) != 0)
 		return -1;
 	out->count = step_range_join(out->ranges, out->count);
@@ -101,14 +104,16 @@ static void add(struct step_keep *keep, uint64_t first, uint64_t last)
 	keep->ranges[keep->count++] = (struct step_range){first, last};
 }
 
-/* A replica that holds no step yet fetches the step that it wants, from an anchor on. */
+/* A replica that holds no step yet fetches the step that it wants, from an anchor on. During a
+ * rollback the fleet does not go to the head, so nothing is kept for that: otherwise a long one
+ * would keep all that the trainer publishes meanwhile. */
 static void add_replicas(struct store *store, const struct run_row *run, struct step_keep *keep)
 {
 	uint64_t wanted[WANTED_MAX];
 	uint64_t lowest;
 	if (replica_table_lowest(store_parts(store)->replicas, run->id, &lowest, NULL) &&
-		lowest < run->head)
-		add(keep, lowest, run->head);
+		lowest < run_row_target(run))
+		add(keep, lowest, run_row_target(run));
 	const size_t count =
 		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
 	/* a step that is still to be published needs nothing kept */
@@ -157,6 +162,9 @@ static int check_pins(struct store *store, struct db *db, const struct run_row *
 {
 	char name[PIN_NAME_BYTES];
 	const int found = pin_row_find_step(db, run->id, step, store_now_ms(store), name, err);
+	if (found == 1 && strcmp(name, PIN_ROLLBACK) == 0)
+		return error_set(err, ERROR_CHAIN_IN_USE,
+			"The fleet is held at step %llu by a rollback.", (unsigned long long)step);
 	if (found == 1)
 		return error_set(err, ERROR_CHAIN_IN_USE, "The pin '%s' keeps step %llu.", name,
 			(unsigned long long)step);
@@ -178,10 +186,11 @@ static int check_replicas(
 	if (has_lowest && lowest == step)
 		return error_set(err, ERROR_CHAIN_IN_USE, "The replica '%s' holds step %llu.", id,
 			(unsigned long long)step);
-	if (has_lowest && lowest < step)
+	if (has_lowest && lowest < step && step <= run_row_target(run))
 		return error_set(err, ERROR_CHAIN_IN_USE,
-			"The replica '%s' holds step %llu and needs step %llu on its path to the head.",
-			id, (unsigned long long)lowest, (unsigned long long)step);
+			"The replica '%s' holds step %llu and needs step %llu on its path to the %s.",
+			id, (unsigned long long)lowest, (unsigned long long)step,
+			run->rollback.is_on ? "step of the rollback" : "head");
 	const size_t count =
 		replica_table_wanted(store_parts(store)->replicas, run->id, wanted, WANTED_MAX);
 	for (size_t i = 0; i < count; i++)

@@ -132,7 +132,7 @@ static int find_want(struct walk *walk, struct run_path_facts *facts, struct err
 	if (walk->params->want_latest && !run->has_head)
 		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
 	const int found = walk->params->want_latest
-		? step_row_good_at_or_below(walk->db, run->id, run->head, &row, err)
+		? step_row_good_at_or_below(walk->db, run->id, run_row_target(run), &row, err)
 		: step_row_find(walk->db, run->id, walk->params->want, &row, err);
 	if (found == 0 && walk->params->want_latest)
 		return error_set(err, ERROR_NOT_READY,
@@ -346,7 +346,8 @@ static int judge_fold(const struct walk *walk, uint64_t bytes, struct run_path_f
 static int may_fold(const struct walk *walk, bool *out_may, struct error *err)
 {
 	const struct run_path_params *const params = walk->params;
-	const bool is_newest = params->want_latest || walk->want == walk->run.head;
+	const bool is_newest =
+		(params->want_latest && !walk->run.rollback.is_on) || walk->want == walk->run.head;
 	struct step_row from;
 	*out_may = false;
 	if (!is_newest || !params->has_have || params->have >= walk->want ||

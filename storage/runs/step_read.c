@@ -248,14 +248,26 @@ static int find_latest(struct db *db, const struct run_latest_params *params, st
 	if (run_row_need(db, &params->run, &run, err) != 0)
 		return -1;
 	if (!run.has_head)
-		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
-	const int found = step_row_good_at_or_below(db, run.id, run.head, &row, err);
+		return error_set(err, ERROR_NOT_READY,
+			params->least > 0 ? "The run has no step %llu or later yet."
+					  : "The run has no step yet.",
+			(unsigned long long)params->least);
+	const bool is_rollback = run.rollback.is_on && !params->of_head;
+	const int found = step_row_good_at_or_below(
+		db, run.id, is_rollback ? run.rollback.step : run.head, &row, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
 		return error_set(err, ERROR_NOT_READY,
 			"No step of the run is good: the proof of every kept step failed.");
-	if (params->has_after && row.step <= params->after)
+	if (row.step < params->least)
+		return error_set(err, ERROR_NOT_READY,
+			is_rollback
+				? "The run has no step %llu or later for its fleet yet: a rollback holds it at step %llu."
+				: "The run has no step %llu or later yet; its newest is step %llu.",
+			(unsigned long long)params->least, (unsigned long long)row.step);
+	if (params->has_after &&
+		(row.step == params->after || (row.step < params->after && !is_rollback)))
 		return error_set(err, ERROR_NOT_READY,
 			"The run's newest step is step %llu, which is not above %llu.",
 			(unsigned long long)row.step, (unsigned long long)params->after);

@@ -244,6 +244,25 @@ class Vllm(Case):
         self.assertEqual((first.wait(60), second.wait(60)), (0, 0))
         self.assertEqual(engine.paths(), 2 * self.STOCK)
 
+    def test_the_pause_is_measured(self):
+        report = os.path.join(self.into, 'report')
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['hang']}
+        running = self.recipe('vllm', engine, DELTABUCKET_REPORT=report)
+        self.assertTrue(engine.hanging.wait(60))
+        time.sleep(0.3)
+        self.assertFalse(os.path.exists(report))
+        engine.let_go.set()
+        self.assertEqual(running.wait(60), 0)
+        with open(report) as told:
+            self.assertRegex(told.read(), r'\Apause_ms=(?:[3-9]\d\d|\d{4,6})\n\Z')
+        engine.calls.clear()
+        os.unlink(report)  # without a pause nothing is told
+        running = self.recipe('vllm', engine, DELTABUCKET_REPORT=report, DELTABUCKET_CHANGED='0')
+        self.assertEqual(running.wait(60), 0)
+        self.assertEqual(engine.paths(), ['/update_weight_version'])
+        self.assertFalse(os.path.exists(report))
+
     def test_cached_prefixes_that_stay(self):
         engine = self.start(engines.Vllm())
         engine.faults = {'/reset_prefix_cache': ['fail'] * 3}

@@ -190,6 +190,23 @@ class FollowFleet(unittest.TestCase):
         self.follow('worker', '--exec', command)
         self.assertEqual(open(seen).read(), tries)
 
+    def test_a_command_tells_for_how_long_it_paused_its_engine(self):
+        """The longest of its engines, for the step that it took; what a command that failed has told does not count."""
+        self.publish(0)
+        command = '''case $DELTABUCKET_STEP in
+            0) echo pause_ms=41 >>$DELTABUCKET_REPORT; echo pause_ms=1410 >>$DELTABUCKET_REPORT ;;
+            1) echo pause_ms=7 >>$DELTABUCKET_REPORT; exit 3 ;;
+        esac'''
+        follower = self.start('worker', '--exec', command)
+        self.assertEqual(self.wait_for('worker', state='ready', step=0)['pause_ms'], 1410)
+        self.assertRegex(self.daemon.client('replicas', 'models/r').stdout, r'worker +ready +0 +0 \(0 s\) +1410 ms')
+        self.publish(1)
+        self.assertNotIn('pause_ms', self.wait_for('worker', state='error', step=1))
+        self.publish(2)
+        self.assertNotIn('pause_ms', self.wait_for('worker', state='ready', step=2))
+        self.stop(follower)
+        self.assertEqual(sorted(os.listdir(self.into('worker'))), ['.deltabucket', 'current', 'generations'])
+
     def test_weights_that_no_command_took_count_as_changed(self):
         """A step whose command failed, then steps with its tensors, and with those before it: the engine may have parts of either."""
         seen = self.into('seen')

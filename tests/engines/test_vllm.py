@@ -392,6 +392,22 @@ class Plugin(Case):
         self.assertTrue(vllm.holds(os.path.join(self.folder, 'weights', 'current')))
         self.assertEqual([one['by_delta'] for one in vllm.get('/deltabucket')['workers']], [0, 0])
 
+    def test_a_rollback_of_the_fleet_is_written_back(self):
+        """Into the running parameters, and forward again; the fleet hears how long each pause was."""
+        self.vllm = vllm = self.start('qwen3')
+        for number in range(1, 4):
+            self.publish()
+            self.wait_for(lambda: vllm.get('/deltabucket')['step'] == number)
+        for words, number in ((('rollback', self.name, 1), 1), (('forward', self.name), 3)):
+            self.daemon.client('fleet', *words)
+            self.wait_for(lambda: vllm.get('/deltabucket')['step'] == number)
+            self.assertTrue(vllm.holds(os.path.join(self.folder, 'weights', 'current')))
+            self.assertEqual(vllm.get('/weight_info'), {'weight_version': str(number)})
+            self.wait_for(lambda: next(self.run_.fleet()).pause is not None)
+            replica, = self.run_.fleet()
+            self.assertEqual((replica.state, replica.step, replica.lag), ('ready', number, 0))
+            self.assertAlmostEqual(replica.pause, vllm.get('/deltabucket')['pause_seconds'], delta=0.001)
+
     def spoil(self, vllm):
         """Nothing is served by parameters that nobody can prove, and /health says so, until they are whole again."""
         vllm.call('/test/break', rank=1, what='undo')

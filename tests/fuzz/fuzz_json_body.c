@@ -94,6 +94,7 @@ static void parse(uint8_t choice, struct span json, struct arena *arena)
 		break;
 	case 8:
 		pin_message_parse(json, arena, &(struct pin_message){0}, &err);
+		rollback_message_parse(json, &(struct rollback_message){0}, &err);
 		break;
 	case 9:
 		run_settings_parse(&settings, json, true, &err);

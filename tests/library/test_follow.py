@@ -101,6 +101,9 @@ class Follower:
     def report(self, state, sentence=None):
         self.library.call('follower_report', self.pointer, state, sentence)
 
+    def paused(self, milliseconds):
+        self.library.call('follower_paused', self.pointer, ctypes.c_uint64(milliseconds))
+
     def close(self):
         self.names.deltabucket_follower_close(self.pointer)
 
@@ -326,9 +329,10 @@ class Follow(unittest.TestCase):
         for _, follower in self.in_both():
             self.assertIsNone(follower.next())
             self.assertIsNone(follower.next(wait_ms=300))
-        with self.assertRaises(library.Failed) as caught:
-            follower.report('ready')
-        self.assertEqual(caught.exception.kind, 'not_ready')
+        for tell in (lambda: follower.report('ready'), lambda: follower.paused(1)):
+            with self.assertRaises(library.Failed) as caught:
+                tell()
+            self.assertEqual(caught.exception.kind, 'not_ready')
         self.publish(0)
         self.expect(follower.next(), 0).free()
 
@@ -417,11 +421,44 @@ class Follow(unittest.TestCase):
         follower.report('ready')
         self.wait_for('loud', state='ready', step=0)
         self.assertEqual(list(self.fleet()), ['loud'])
+        self.assertNotIn('pause_ms', self.fleet()['loud'])
+        follower.paused(1410)
+        follower.report('ready')
+        self.wait_for('loud', state='ready', step=0, pause_ms=1410)
+        with self.assertRaises(library.Failed) as caught:
+            follower.paused(2**63)
+        self.assertEqual(caught.exception.kind, 'invalid')
+        self.publish(1)
+        self.expect(follower.next(), 1).free()
+        self.wait_for('loud', state='staging', step=1)
+        self.assertNotIn('pause_ms', self.fleet()['loud'])  # that was of the step before
         with self.assertRaises(library.Failed) as caught:
             follower.report('asleep')
         self.assertEqual(caught.exception.kind, 'invalid')
         follower.close()
         self.assertEqual(self.fleet(), {})
+
+    def test_a_rollback_of_the_fleet_is_obeyed(self):
+        followers = [follower for _, follower in self.in_both()]
+        for step in range(3):
+            self.publish(step)
+            for follower in followers:
+                self.expect(follower.next(), step).free()
+        waiting = [threading.Thread(target=lambda follower=follower: found.append(follower.next(wait_ms=60000))) for follower in followers]
+        found = []
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.2)
+        self.daemon.client('fleet', 'rollback', 'models/r', 1)
+        for thread in waiting:
+            thread.join()
+        for step in found:
+            self.expect(step, 1).free()
+        for follower in followers:
+            self.assertIsNone(follower.next())
+        self.daemon.client('fleet', 'forward', 'models/r')
+        for follower in followers:
+            self.expect(follower.next(), 2).free()
 
     def left(self, process):
         return glob.glob(f'/dev/shm/deltabucket-{process}-*')

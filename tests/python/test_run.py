@@ -324,6 +324,51 @@ class Following(RunCase):
             with self.assertRaises((deltabucket.NotReady, deltabucket.NotFound)):
                 steps.rollback(9)
 
+    def test_a_rollback_of_the_fleet(self):
+        """Each follower takes its step, in memory and in a folder, and the newest afterwards; what
+        a run has does not depend on it."""
+        run = self.run_of()
+        memory, folder = run.follow(), run.follow(os.path.join(self.folder, 'back'), max_lag=0)
+        with memory, folder:
+            for number in range(3):
+                run.publish(weights(number))
+                for steps in (memory, folder):
+                    self.assertEqual(next(steps).number, number)
+            state = {name: array.copy() for name, array in folder.step.tensors().items()}
+            self.daemon.client('fleet', 'rollback', run.name, 1)
+            for steps in (memory, folder):
+                back = next(steps)
+                self.assertEqual((back.number, back.lag, back.came_whole), (1, 0, True))
+                self.assertSame(back.tensors(), weights(1))
+                steps.check_lag()
+            self.assertEqual(folder.step.fetched_bytes, 0)
+            folder.step.apply_into(state)
+            self.assertSame(dict(sorted(state.items())), weights(1))
+            run.publish(weights(3))
+            self.assertEqual((run.latest().number, run.wait(2, timeout=0).number), (3, 3))
+            self.assertIsNone(run.wait(3, timeout=0))
+            self.assertIsNone(folder.next(timeout=0))
+            self.assertEqual(folder.lag(), 0)
+            with run.follow(silent=True) as late:
+                self.assertEqual(next(late).number, 1)
+            self.daemon.client('fleet', 'forward', run.name)
+            for steps in (memory, folder):
+                self.assertSame(next(steps).tensors(), weights(3))
+
+    def test_a_rollback_wakes_a_task(self):
+        run = self.run_of()
+
+        async def main():
+            async with run.follow() as steps:
+                for number in range(2):
+                    run.publish(weights(number))
+                    await anext(steps)
+                waiting = asyncio.create_task(anext(steps))
+                await asyncio.sleep(0.2)
+                self.daemon.client('fleet', 'rollback', run.name, 0)
+                self.assertEqual((await waiting).number, 0)
+        asyncio.run(main())
+
     def test_the_fleet(self):
         run = self.run_of()
         run.publish(weights(0))
@@ -331,6 +376,12 @@ class Following(RunCase):
             next(steps)
             steps.report('ready')
             self.await_fleet(run, 'worker-1', 'ready')
+            self.assertIsNone(next(run.fleet()).pause)
+            steps.report('staging', pause=0.0414)
+            self.await_fleet(run, 'worker-1', 'staging')
+            self.assertEqual(next(run.fleet()).pause, 0.041)
+            with self.assertRaisesRegex(ValueError, 'pause is -1'):
+                steps.report('ready', pause=-1)
             steps.report('error', 'the engine is out of memory')
             self.await_fleet(run, 'worker-1', 'error')
             self.assertIn('out of memory', next(run.fleet()).error)

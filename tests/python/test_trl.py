@@ -217,6 +217,24 @@ class Trl(unittest.TestCase):
             transfer.resume()
         transfer.destroy()
 
+    def test_training_goes_on_in_a_rollback(self):
+        run = self.open_run('held')
+        transfer = WeightTransfer(run, workers=1, timeout=60)
+        with run.follow(replica='one') as steps:
+            for number in range(2):
+                transfer.send_weights(iter([('a', torch.full((6,), float(number)))]))
+                next(steps)
+            self.daemon.client('fleet', 'rollback', 'models/held', 0)
+            self.assertEqual(next(steps).number, 0)
+            steps.report('ready')
+            transfer.send_weights(iter([('a', torch.full((6,), 2.0))]))
+            transfer.resume()
+            self.assertEqual(transfer.published.step, 2)
+            self.daemon.client('fleet', 'forward', 'models/held')
+            with self.assertRaises(deltabucket.NotReady):
+                transfer._timeout = 0
+                transfer.resume()
+
     def test_the_recipe_of_an_engine(self):
         """`deltabucket follow --exec contrib/engines/vllm` beside an engine: a sync has ended when
         the engine has loaded its step, and the engine runs."""

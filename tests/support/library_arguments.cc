@@ -200,6 +200,8 @@ static void refuse_following(deltabucket_client *client)
 	REFUSED("invalid", deltabucket_follower_report(NULL, "ready", NULL, &err));
 	REFUSED("invalid", deltabucket_follower_report(follower, BROKEN, NULL, &err));
 	REFUSED("not_ready", deltabucket_follower_report(follower, "ready", NULL, &err));
+	REFUSED("invalid", deltabucket_follower_paused(NULL, 1, &err));
+	REFUSED("not_ready", deltabucket_follower_paused(follower, 1, &err));
 	REFUSED("invalid", deltabucket_step_changes(NULL, 0, NULL, NULL, &err));
 	deltabucket_follower_close(follower);
 }

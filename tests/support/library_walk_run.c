@@ -190,6 +190,8 @@ static void *follow_steps(void *argument)
 		const uint64_t before = facts.number;
 		deltabucket_step_facts(step, &facts);
 		check_step(step, held, before);
+		walk_expect(deltabucket_follower_paused(follower, 12, &err) == 0, "follower_paused",
+			&err);
 		walk_expect(deltabucket_follower_report(follower, "ready", NULL, &err) == 0,
 			"follower_report", &err);
 	}

@@ -123,7 +123,7 @@ NAMES = {
         'FoldObject'
     ),
     'run write': (
-        'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PublishStep PutPart '
+        'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PutRollback DeleteRollback PublishStep PutPart '
         'DeleteStep'
     ),
     'run fleet': 'ListReplicas GetReplica PutReplica DeleteReplica PutChunk',
@@ -723,6 +723,8 @@ PLANS = {
     'PutReplica': write_run('{"state":"ready","step":0}'),
     'PutChunk': put_chunk,
     'DeletePin': write_run(None, ok=(204, 404)),
+    'PutRollback': write_run('{"step":0}'),
+    'DeleteRollback': write_run(None),
     'DeleteReplica': write_run(None, ok=(204, 404)),
     'PublishStep': write_run(lambda cell: run_of(cell)['body']),
     'PutPart': put_part,

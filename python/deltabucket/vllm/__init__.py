@@ -19,7 +19,7 @@ def register() -> None:
     WeightTransferEngineFactory.register_engine(BACKEND, 'deltabucket.vllm.engine', 'StepEngine')
 
 
-def endpoint() -> Any:
+def endpoint_plugin() -> Any:
     """The plug-in of `vllm.endpoint_plugins`."""
     from deltabucket.vllm.endpoint import Endpoint
     return Endpoint()

@@ -121,7 +121,8 @@ class Driver:
                 'pause_seconds': self._pause_seconds, 'workers': self._workers_told()}
 
     async def run(self) -> None:
-        """Never ends by itself. An engine that somebody left paused goes on, unless it is spoiled."""
+        """Never ends by itself. In a rollback the follower gives an earlier step, which is brought
+        like any other. An engine that somebody left paused goes on, unless it is spoiled."""
         self._forget_workers()
         await self._show_draft()
         try:
@@ -172,7 +173,7 @@ class Driver:
             await self._go_on()
         self._pause_seconds = time.perf_counter() - begun
         self._step = step.number
-        self._report('ready', '')
+        self._report('ready', '', self._pause_seconds)
         log.info('Step %d: paused for %.0f ms.', step.number, self._pause_seconds * 1000)
 
     async def _stage(self, step: Step) -> None:
@@ -258,11 +259,11 @@ class Driver:
             await self._engine.reset_prefix_cache(reset_running_requests=True)
             await self._engine.resume_generation()
 
-    def _report(self, state: Any, sentence: str) -> None:
+    def _report(self, state: Any, sentence: str, pause: float | None = None) -> None:
         self.sentence = sentence
         self._write()
         with contextlib.suppress(errors.Error, ValueError):  # ValueError: it could not be opened yet
-            self._steps.report(state, sentence)
+            self._steps.report(state, sentence, pause)
 
     def _write(self) -> None:
         """For other API servers."""

@@ -220,7 +220,7 @@ static void answer_path(struct run_server *server, const char *query, struct web
 		refuse(reply, 404, "not_ready");
 		return;
 	}
-	path.to_step = server->steps[server->count - 1].step;
+	path.to_step = server->is_held ? server->held : server->steps[server->count - 1].step;
 	if (strstr(query, "want=latest") == NULL)
 		ck_assert_int_eq(sscanf(strstr(query, "want="), "want=%" SCNu64, &path.to_step), 1);
 	const struct step_message *const wanted = find_step(server, path.to_step);
@@ -228,7 +228,8 @@ static void answer_path(struct run_server *server, const char *query, struct web
 		refuse(reply, 409, "step_failed");
 		return;
 	}
-	if (have != NULL && sscanf(have, "have=%" SCNu64, &path.from_step) == 1) {
+	if (have != NULL && sscanf(have, "have=%" SCNu64, &path.from_step) == 1 &&
+		path.from_step <= path.to_step) {
 		path.from_nothing = false;
 		from = path.from_step + 1;
 	} else {
@@ -248,11 +249,14 @@ static void answer_latest(struct run_server *server, const char *query, struct w
 	const char *const after = strstr(query, "after=");
 	uint64_t seen = 0;
 	snprintf(server->latest, sizeof server->latest, "%s", strchr(query, '?'));
-	const struct step_message *const head =
-		server->count == 0 ? NULL : &server->steps[server->count - 1];
+	const struct step_message *const head = server->count == 0 ? NULL
+		: server->is_held && strstr(query, "head=true") == NULL
+		? run_server_step(server, server->held)
+		: &server->steps[server->count - 1];
 	if (after != NULL)
 		ck_assert_int_eq(sscanf(after, "after=%" SCNu64, &seen), 1);
-	if (head == NULL || (after != NULL && head->step <= seen))
+	if (head == NULL ||
+		(after != NULL && (server->is_held ? head->step == seen : head->step <= seen)))
 		reply->status = 204;
 	else
 		answer_step(head, reply);
@@ -267,6 +271,7 @@ static void get_object(struct run_server *server, const char *target, struct web
 		return;
 	}
 	reply->status = 200;
+	server->fetches++;
 	buffer_add_span(&reply->body, buffer_span(&server->objects[at].bytes));
 	if (is_delta && take(&server->flips))
 		reply->body.data[reply->body.len - 1] ^= 1;

@@ -29,8 +29,11 @@ struct run_server {
 	atomic_int full;     /* so many weights of anchors are answered 507 */
 	atomic_int flips;    /* so many answers with deltas have a flipped bit */
 	atomic_int lost;     /* so many answers with deltas are "no_key": they went meanwhile */
-	atomic_int late;     /* so many paths are answered as before the first step */
-	bool anchor_due;     /* as answers to a publish say, and the run */
+	atomic_int fetches;  /* counts the objects that were given out */
+	bool is_held;        /* a rollback holds the fleet at: */
+	uint64_t held;
+	atomic_int late; /* so many paths are answered as before the first step */
+	bool anchor_due; /* as answers to a publish say, and the run */
 	/* Of ranks: the part that comes makes the step, with this digest of all its tensors. */
 	struct digest128 whole;
 	atomic_int waits; /* so many parts wait for those of other ranks, which never come */

@@ -9,7 +9,7 @@
 static const char full_replica[] =
 	"{\"id\":\"w:1\",\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A
 	"\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
-	"\"tensors\":\"*.experts\",\"host\":\"node\",\"since\":\"2026-01-02T03:04:05.000Z\",\"updated\":\"2026-01-02T03:04:05.000Z\","
+	"\"tensors\":\"*.experts\",\"host\":\"node\",\"pause_ms\":41,\"since\":\"2026-01-02T03:04:05.000Z\",\"updated\":\"2026-01-02T03:04:05.000Z\","
 	"\"expired\":true,\"lease_s\":120,\"head\":13,\"staleness\":{\"steps\":2,\"seconds\":75}}";
 static const char new_replica[] =
 	"{\"id\":\"w\",\"state\":\"idle\",\"step\":null,\"wanted\":null,\"since\":\"2026-01-02T03:04:05.000Z\","
@@ -42,6 +42,7 @@ START_TEST(a_replica_goes_there_and_back)
 		err.text);
 	ck_assert_int_eq(replica.has_step, _i == 0);
 	ck_assert_int_eq(replica.has_staleness, _i == 0);
+	ck_assert(replica.has_pause == (_i == 0) && replica.pause_ms == (_i == 0 ? 41 : 0));
 	replica_message_print(&replica, &out);
 	ck_assert_str_eq(buffer_text(&out), texts[_i]);
 }
@@ -55,7 +56,7 @@ START_TEST(a_request_has_only_what_a_worker_says)
 	ck_assert_str_eq(buffer_text(&out),
 		"{\"state\":\"error\",\"step\":11,\"digest\":\"" DIGEST_A
 		"\",\"wanted\":13,\"error\":\"no \\\"room\\\"\","
-		"\"tensors\":\"*.experts\",\"host\":\"node\"}");
+		"\"tensors\":\"*.experts\",\"host\":\"node\",\"pause_ms\":41}");
 }
 END_TEST
 
@@ -145,6 +146,7 @@ START_TEST(a_list_goes_there_and_back)
 		.lease_s = 120,
 		.has_head = true,
 		.head = 13,
+		.rollback = {.is_on = true, .step = 7, .created_ms = INT64_C(1767323045000)},
 		.states = {1, 2, 3, 4, 5},
 		.expired = 6,
 		.has_oldest = true,
@@ -161,6 +163,8 @@ START_TEST(a_list_goes_there_and_back)
 		err.text);
 	ck_assert(read.count == 2 && read.head == 13 && read.oldest == 9 && read.expired == 6 &&
 		read.without_step == 3 && read.states[REPLICA_ERROR] == 5);
+	ck_assert(read.rollback.is_on && read.rollback.step == 7 &&
+		read.rollback.created_ms == INT64_C(1767323045000));
 	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") &&
 		read.replicas[0].behind_s == 75);
 }
@@ -176,6 +180,21 @@ START_TEST(ids_are_checked)
 {
 	ck_assert_int_eq(
 		replica_check_id("An id", span_text(ids[_i].id), &err), ids[_i].good ? 0 : -1);
+}
+END_TEST
+
+START_TEST(a_rollback_names_a_step)
+{
+	struct rollback_message rollback;
+	ck_assert_int_eq(rollback_message_parse(span_text("{\"step\":12}"), &rollback, &err), 0);
+	ck_assert(rollback.is_on && rollback.step == 12 && rollback.created_ms == 0);
+	static const char *const bad[] = {
+		"", "{}", "[]", "12", "{\"step\":\"12\"}", "{\"step\":-1}", "{\"step\":null}"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_msg(rollback_message_parse(span_text(bad[i]), &rollback, &err) == -1,
+			"taken: %s", bad[i]);
+		ck_assert_int_eq(err.kind, ERROR_INVALID);
+	}
 }
 END_TEST
 
@@ -218,6 +237,7 @@ Suite *test_replica_message_suite(void)
 	tcase_add_test(tc, too_many_wants_are_left_out);
 	tcase_add_test(tc, a_list_goes_there_and_back);
 	tcase_add_loop_test(tc, ids_are_checked, 0, sizeof(ids) / sizeof(ids[0]));
+	tcase_add_test(tc, a_rollback_names_a_step);
 	tcase_add_test(tc, a_pin_goes_there_and_back);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -14,7 +14,7 @@ static const char full_run[] =
 	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"settings\":{\"keep_steps\":100,\"lease_s\":30,\"verify\":false," ADOPT_DEFAULTS
 	"},"
 	"\"parent\":{\"run\":\"old\",\"step\":7,\"digest\":\"" DIGEST_A
-	"\"},\"failed_adoption\":{\"publish\":\"step_000007\",\"created\":\"2026-01-02T03:04:06.000Z\",\"error\":\"why\"},\"created\":\"2026-01-02T03:04:05.000Z\"}";
+	"\"},\"failed_adoption\":{\"publish\":\"step_000007\",\"created\":\"2026-01-02T03:04:06.000Z\",\"error\":\"why\"},\"rollback\":{\"step\":4,\"created\":\"2026-01-02T03:04:07.000Z\"},\"created\":\"2026-01-02T03:04:05.000Z\"}";
 static const char new_run[] =
 	"{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":0,\"head\":null,\"head_digest\":null,\"schema_digest\":null,"
 	"\"steps\":0,\"bytes\":0,\"keep_steps\":0,\"settings\":{\"keep_steps\":0,\"lease_s\":120,\"verify\":true," ADOPT_DEFAULTS
@@ -50,6 +50,8 @@ START_TEST(run_goes_there_and_back)
 		ck_assert(run.epoch == 3 && run.head == 5 && run.steps == 6 &&
 			run.bytes == UINT64_C(1234567890123) && run.settings.keep_steps == 100);
 	ck_assert(span_equal_text(run.failed_adoption.error, _i == 0 ? "why" : ""));
+	ck_assert_int_eq(run.rollback.is_on, _i == 0);
+	ck_assert_uint_eq(run.rollback.step, _i == 0 ? 4 : 0);
 	ck_assert(run.created_ms == INT64_C(1767323045000));
 	run_message_print(&run, &out);
 	ck_assert_str_eq(buffer_text(&out), texts[_i]);
@@ -74,6 +76,8 @@ static const struct {
 	{"},\"created\"", ",\"created\""},
 	{"\"publish\":\"step_000007\",", ""},
 	{"\"error\":\"why\"", "\"error\":0"},
+	{"\"step\":4,", ""},
+	{"2026-01-02T03:04:07.000Z", "then"},
 	{"2026-01-02T03:04:06.000Z", "then"},
 	{"{", "[{"},
 };

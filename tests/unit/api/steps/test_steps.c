@@ -867,6 +867,62 @@ START_TEST(test_hot_loads_are_not_shared)
 }
 END_TEST
 
+START_TEST(test_rollback)
+{
+	publish_up_to(2);
+	face_fixture_expect_text(
+		&fixture, 400, METHOD_PUT, RUN "/rollback", NULL, "{}", "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, RUN "/rollback", NULL, "{\"step\":9}",
+		"\"code\":\"no_step\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/v1/runs/bkt/nope/rollback", NULL,
+		"{\"step\":1}", "\"code\":\"no_run\"");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/rollback", NULL, "{\"step\":1}",
+		"\"rollback\":{\"step\":1,\"created\":\"");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"rollback\":{\"step\":1,");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, "/v1/runs/bkt", NULL, NULL, "\"rollback\":{\"step\":1,");
+	publish(201, 3, 1, "\"rollback\":{\"step\":1,");
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/steps/latest?after=3", NULL, NULL, "\"step\":1,");
+	face_fixture_expect(&fixture, 204, METHOD_GET, RUN "/steps/latest?after=1", NULL, NULL);
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN "/steps/latest?after=1&head=true",
+		NULL, NULL, "\"step\":3,");
+	face_fixture_expect(
+		&fixture, 204, METHOD_GET, RUN "/steps/latest?after=3&head=true", NULL, NULL);
+	face_fixture_expect_text(&fixture, 425, METHOD_GET, RUN "/steps/latest?min_version=2", NULL,
+		NULL, "a rollback holds it at step 1");
+	face_fixture_expect(&fixture, 425, METHOD_GET, RUN "/path?min_version=2", NULL, NULL);
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/path?have=3", NULL, NULL, "\"to\":1,");
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_DELETE, RUN "/rollback", NULL, NULL);
+	face_fixture_assert_lacks(fake, "rollback");
+	fake_exchange_free(fake);
+	face_fixture_expect(&fixture, 200, METHOD_DELETE, RUN "/rollback", NULL, NULL);
+	face_fixture_expect_text(
+		&fixture, 200, METHOD_GET, RUN "/steps/latest?after=1", NULL, NULL, "\"step\":3,");
+}
+END_TEST
+
+/* Clients of hot-loads see where the fleet is to be. */
+START_TEST(test_a_rollback_is_the_target_of_hot_loads)
+{
+	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
+	publish_up_to(2);
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/replicas/w", NULL,
+		"{\"state\":\"ready\",\"step\":2}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/rollback", NULL, "{\"step\":1}");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL,
+		"\"target_snapshot_identity\":\"step_000001\"");
+	face_fixture_expect(&fixture, 200, METHOD_DELETE, RUN "/rollback", NULL, NULL);
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL,
+		"\"target_snapshot_identity\":\"step_000002\"");
+}
+END_TEST
+
 /* An account cannot take a deployment's name from others, and does not learn what they have under
  * that name. */
 START_TEST(test_deployments_are_an_accounts)
@@ -996,6 +1052,8 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_an_account_publishes_from_anywhere_in_its_bucket);
 	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0,
 		sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
+	tcase_add_test(steps, test_rollback);
+	tcase_add_test(steps, test_a_rollback_is_the_target_of_hot_loads);
 	tcase_add_test(steps, test_hot_loads_are_not_shared);
 	tcase_add_test(steps, test_hot_loads_name_no_run_to_strangers);
 	tcase_add_test(steps, test_deployments_are_an_accounts);

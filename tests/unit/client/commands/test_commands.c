@@ -18,6 +18,10 @@
 #define RUN_DUE                                                                            \
 	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
 	"\",\"anchor_due\":true," RUN_FACTS
+#define RUN_HELD                                                                           \
+	"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
+	"\"," HELD "," RUN_FACTS
+#define HELD "\"rollback\":{\"step\":3,\"created\":\"2026-01-02T03:04:07.000Z\"}"
 #define RUN_0                                                                              \
 	"{\"bucket\":\"b\",\"run\":\"t\",\"epoch\":1,\"head\":0,\"head_digest\":\"" DIGEST \
 	"\"," RUN_FACTS
@@ -53,7 +57,7 @@
 #define REPLICA(id, rest)                                                                \
 	"{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\"," \
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
-#define STATES                                                                                                     \
+#define STATES                                                                                                                        \
 	"\"lease_s\":30,\"head\":4,\"oldest\":2,\"without_step\":3,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \
 	"\"error\":1},\"expired\":1"
 #define X16   "0123456789abcdef"
@@ -216,6 +220,20 @@ static const struct command_case {
 		{{"PUT /v1/runs/b/r/pins/be%3Ast", 201, "{\"name\":\"be:st\"}"}}},
 	{command_pins, COMMAND_PINS, "b/r rm best", "DELETE /v1/runs/b/r/pins/best\n",
 		"best is not a pin any more", {{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
+	{command_fleet, COMMAND_FLEET, "rollback b/r 3", "PUT /v1/runs/b/r/rollback {\"step\":3}\n",
+		"the fleet of b/r is held at step 3; its newest is step 4. "
+		"`deltabucket fleet forward b/r` ends that",
+		{{"PUT /v1/runs/b/r/rollback", 200, RUN_HELD}}},
+	{command_fleet, COMMAND_FLEET, "--json rollback b/r 3",
+		"PUT /v1/runs/b/r/rollback {\"step\":3}\n",
+		"{\"event\":\"rolled_back\",\"run\":\"b/r\",\"step\":3,\"head\":4}",
+		{{"PUT /v1/runs/b/r/rollback", 200, RUN_HELD}}},
+	{command_fleet, COMMAND_FLEET, "forward b/r", "DELETE /v1/runs/b/r/rollback\n",
+		"the fleet of b/r takes the newest step, 4",
+		{{"DELETE /v1/runs/b/r/rollback", 200, RUN_R}}},
+	{command_fleet, COMMAND_FLEET, "--json forward b/r", "DELETE /v1/runs/b/r/rollback\n",
+		"{\"event\":\"forwarded\",\"run\":\"b/r\",\"head\":4}",
+		{{"DELETE /v1/runs/b/r/rollback", 200, RUN_R}}},
 	{command_replicas, COMMAND_REPLICAS, "b/r",
 		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
 		"w1 \n  ready  \n       2  2 (9 s)  \nw2 \n  expired  \n  -  \ndisk full\n"
@@ -261,6 +279,32 @@ static const struct command_case {
 			{"GET /v1/runs/b/s", 200, RUN_S},
 			{"GET /v1/runs/b/s/replicas?limit=1", 200,
 				"{\"replicas\":[],\"states\":{}}"}}},
+	{command_status, COMMAND_STATUS, "b/r",
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
+		"GET /v1/runs/b/r/replicas?limit=1\n",
+		"is ready\nb/r  step 4, proof failed  2 kept in 1.5 kB (500 B less than full copies)  "
+		"31 replicas, 1 in error, 3 without a step, the slowest 1 behind\n"
+		"b/r  its fleet is held at step 3 since 2026-01-02T03:04:07.000Z",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/r", 200, RUN_HELD},
+			{"GET /v1/runs/b/r/steps/4", 200, STEP_4},
+			{"GET /v1/runs/b/r/replicas?limit=1", 200,
+				"{\"replicas\":[]," STATES "}"}}},
+	{command_status, COMMAND_STATUS, "--json b/r",
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
+		"GET /v1/runs/b/r/replicas?limit=1\n",
+		"\"lag_steps\":1," HELD "}",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/r", 200, RUN_HELD},
+			{"GET /v1/runs/b/r/steps/4", 200, STEP_4},
+			{"GET /v1/runs/b/r/replicas?limit=1", 200,
+				"{\"replicas\":[]," STATES "}"}}},
+	{command_replicas, COMMAND_REPLICAS, "b/r", "GET /v1/runs/b/r/replicas?limit=1000\n",
+		"replica \n  paused \nw1 \n  ready  \n       3  0 (0 s)  \n  1410 ms  \n"
+		"head is step 4, but the fleet is held at step 3; ready 2,",
+		{{"GET /v1/runs/b/r/replicas?limit=1000", 200,
+			"{\"replicas\":[" REPLICA("w1",
+				",\"step\":3,\"pause_ms\":1410,\"staleness\":{\"steps\":0,\"seconds\":0}") "]," HELD
+													   "," STATES
+													   "}"}}},
 	{command_status, COMMAND_STATUS, "b/s",
 		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/s\nGET /v1/runs/b/s/replicas?limit=1\n",
 		"is ready\nb/s  no step  2 kept in 1.5 kB (0 B less than full copies)  no replicas",
@@ -544,6 +588,11 @@ static const struct {
 	{command_runs, COMMAND_RUNS, "settings b/r =8"},
 	{command_runs, COMMAND_RUNS, "settings b keep_steps=8"},
 	{command_steps, COMMAND_STEPS, "b"},
+	{command_fleet, COMMAND_FLEET, "rollback b/r"},
+	{command_fleet, COMMAND_FLEET, "rollback b/r three"},
+	{command_fleet, COMMAND_FLEET, "rollback b 3"},
+	{command_fleet, COMMAND_FLEET, "forward b/r 3"},
+	{command_fleet, COMMAND_FLEET, "stop b/r"},
 	{command_pins, COMMAND_PINS, "b"},
 	{command_pins, COMMAND_PINS, "b/r add best"},
 	{command_pins, COMMAND_PINS, "b/r add best three"},

@@ -177,7 +177,9 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 		.has_step = true,
 		.step = 7,
 		.has_wanted = true,
-		.wanted = 9};
+		.wanted = 9,
+		.has_pause = true,
+		.pause_ms = 41};
 	const struct lease_params params = {.remote = &remote,
 		.run = &run,
 		.id = "w 1",
@@ -194,6 +196,7 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 	ck_assert_ptr_ne(strstr(reports.last, "\"wanted\":9"), NULL);
 	ck_assert_ptr_ne(strstr(reports.last, "\"tensors\":\"rank 0/2\""), NULL);
 	ck_assert_ptr_ne(strstr(reports.last, "\"host\":\""), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "\"pause_ms\":41"), NULL);
 }
 END_TEST
 

@@ -214,6 +214,75 @@ START_TEST(a_wanted_step_comes_also_backwards)
 }
 END_TEST
 
+static void hold(uint64_t step)
+{
+	training.server.held = step;
+	training.server.is_held = true;
+	training.server.fetches = 0;
+}
+
+static void follow_to(unsigned last)
+{
+	for (unsigned i = 0; i <= last; i++) {
+		publish(i);
+		held_step_free(expect_next(&now, i));
+	}
+}
+
+/* In a folder, the step before the newest is still there: nothing is fetched. */
+START_TEST(a_rollback_is_obeyed_until_it_ends)
+{
+	open_worker(_i);
+	follow_to(3);
+	hold(2);
+	struct held_step *step = expect_next(&now, 2);
+	expect_weights(step);
+	ck_assert_int_eq(training.server.fetches == 0, _i == FOLDER);
+	ck_assert_int_eq(held_step_facts(step)->fetched_bytes == 0, _i == FOLDER);
+	ck_assert_uint_eq(held_step_facts(step)->newest, 2); /* it does not lag */
+	ck_assert_uint_eq(held_step_facts(step)->delta_count, 0);
+	held_step_free(step);
+	publish(4);
+	expect_none(&now);
+	training.server.is_held = false;
+	step = expect_next(&now, 4);
+	expect_weights(step);
+	expect_facts(step, 2, 4);
+	held_step_free(step);
+}
+END_TEST
+
+START_TEST(an_earlier_step_that_is_damaged_is_fetched)
+{
+	char path[4096];
+	open_worker(FOLDER);
+	follow_to(3);
+	hold(2);
+	snprintf(path, sizeof path, "%s/generations/000002/a.safetensors", into);
+	const int fd = open(path, O_WRONLY);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 2000), 1);
+	ck_assert_int_eq(close(fd), 0);
+	struct held_step *const step = expect_next(&now, 2);
+	expect_weights(step);
+	ck_assert_int_gt(training.server.fetches, 0);
+	held_step_free(step);
+}
+END_TEST
+
+START_TEST(one_that_starts_in_a_rollback_begins_there)
+{
+	for (unsigned i = 0; i < 4; i++)
+		publish(i);
+	hold(1);
+	open_worker(_i);
+	struct held_step *const step = expect_next(&now, 1);
+	expect_weights(step);
+	held_step_free(step);
+	expect_none(&now);
+}
+END_TEST
+
 START_TEST(what_the_folder_holds_comes_once_to_one_that_has_not_seen_it)
 {
 	open_worker(FOLDER);
@@ -667,6 +736,9 @@ Suite *test_next_step_suite(void)
 	tcase_add_loop_test(tests, one_that_was_away_for_long_gets_the_newest_step, 0, MODES);
 	tcase_add_loop_test(tests, one_that_comes_late_begins_with_an_anchor, 0, MODES);
 	tcase_add_loop_test(tests, a_wanted_step_comes_also_backwards, 0, MODES);
+	tcase_add_loop_test(tests, a_rollback_is_obeyed_until_it_ends, 0, MODES);
+	tcase_add_test(tests, an_earlier_step_that_is_damaged_is_fetched);
+	tcase_add_loop_test(tests, one_that_starts_in_a_rollback_begins_there, 0, MODES);
 	tcase_add_test(tests, what_the_folder_holds_comes_once_to_one_that_has_not_seen_it);
 	tcase_add_test(tests, a_step_of_a_folder_stays_when_others_come);
 	tcase_add_test(tests, a_step_in_memory_has_no_tensors_when_another_has_come);

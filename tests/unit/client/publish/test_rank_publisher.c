@@ -144,7 +144,7 @@ START_TEST(a_step_is_published_when_every_rank_has_put_its_part)
 	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
 	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
 	ck_assert_uint_eq(server->count, 1);
-	ck_assert_str_eq(server->latest, "?wait=0&after=0");
+	ck_assert_str_eq(server->latest, "?wait=0&after=0&head=true");
 	training_expect_ok(publish("", "ranks"), "\"step\":1,");
 	training_expect_worker(&training, 1);
 }
@@ -155,7 +155,7 @@ START_TEST(the_first_step_is_waited_for_as_well)
 	training_write(&training, 0);
 	server->waits = 1;
 	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
-	ck_assert_str_eq(server->latest, "?wait=0");
+	ck_assert_str_eq(server->latest, "?wait=0&head=true");
 	run_server_complete(server);
 	training_expect_ok(publish("", "ranks"), "\"already\":true");
 	training_expect_worker(&training, 0);

@@ -40,6 +40,7 @@ static const struct {
 	{COMMAND_STEPS, " --limit" SERVER},
 	{COMMAND_REPLICAS, " --watch" SERVER},
 	{COMMAND_PINS, " --ttl" SERVER},
+	{COMMAND_FLEET, SERVER},
 	{COMMAND_STATUS, SERVER},
 	{COMMAND_KEYS, " --name --namespace --grant" SERVER},
 };
