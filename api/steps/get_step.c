@@ -19,7 +19,7 @@ enum next get_step_begin(struct exchange *exchange)
 	if (bounds.has_exact && bounds.exact != params.step)
 		return steps_error_invalid(
 			exchange, "exact_version", "must be the step of the path");
-	if (version_bounds_check(exchange, &bounds, &err) != 0)
+	if (version_bounds_check(exchange, &bounds, true, &err) != 0)
 		return version_bounds_fail(exchange, &err, anchor);
 	params.with_tensors =
 		exchange_query(exchange, "tensors", &tensors) && span_equal_text(tensors, "true");

@@ -56,7 +56,7 @@ enum next step_path_begin(struct exchange *exchange)
 		!read_wait(state, &next) || !read_bounds(state, &next))
 		return next;
 	state->facts.anchor = UINT64_MAX;
-	if (version_bounds_check(exchange, &state->bounds, &state->err) != 0)
+	if (version_bounds_check(exchange, &state->bounds, !params->want_latest, &state->err) != 0)
 		return fail(state);
 	state->topic = run_folds_topic(params->run.name, exchange->arena);
 	exchange->state = state;

@@ -18,15 +18,15 @@ bool version_bounds_read(struct exchange *exchange, struct version_bounds *out, 
 	return false;
 }
 
-int version_bounds_check(
-	struct exchange *exchange, const struct version_bounds *bounds, struct error *err)
+int version_bounds_check(struct exchange *exchange, const struct version_bounds *bounds,
+	bool of_head, struct error *err)
 {
 	struct step_message newest;
 	ASSERT(!bounds->has_min || !bounds->has_exact);
 	if (!bounds->has_min)
 		return 0;
 	const struct run_latest_params params = {
-		.run = steps_request_run(exchange), .least = bounds->min};
+		.run = steps_request_run(exchange), .least = bounds->min, .of_head = of_head};
 	return run_find_latest(exchange->context->store, &params, exchange->arena, &newest, err);
 }
 

@@ -49,6 +49,7 @@ static int read_fleet(
 static uint64_t count_of(const struct json_node *object, const char *name);
 static void say_json(
 	struct session *session, const struct run_message *run, const struct facts *facts);
+static bool knows_lag(const struct run_message *run, const struct facts *facts);
 static uint64_t lag_of(const struct run_message *run, const struct facts *facts);
 static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts);
@@ -249,16 +250,24 @@ static void say_json(
 	json_writer_u64(&line.writer, "replicas", facts->replicas);
 	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
 	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
-	if (facts->has_oldest && run->has_head)
+	if (knows_lag(run, facts))
 		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
 	rollback_message_print(&run->rollback, &line.writer);
 	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);
 }
 
+/* The fleet comes to a rollback from above, and the highest step that a worker holds is not among
+ * the facts. */
+static bool knows_lag(const struct run_message *run, const struct facts *facts)
+{
+	return facts->has_oldest && run->has_head &&
+		(!run->rollback.is_on || facts->oldest < run->rollback.step);
+}
+
 static uint64_t lag_of(const struct run_message *run, const struct facts *facts)
 {
-	ASSERT(facts->has_oldest && run->has_head);
+	ASSERT(knows_lag(run, facts));
 	const uint64_t target = run->rollback.is_on ? run->rollback.step : run->head;
 	return target > facts->oldest ? target - facts->oldest : 0;
 }
@@ -296,7 +305,7 @@ static void format_fleet(
 	if (facts->without_step > 0)
 		snprintf(without, sizeof(without), ", %" PRIu64 " without a step",
 			facts->without_step);
-	if (facts->has_oldest && run->has_head)
+	if (knows_lag(run, facts))
 		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
 	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
 		facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error, without, lag);

@@ -247,9 +247,11 @@ bool follow_folder_has_taken(const struct follow_folder *folder, const char *com
 
 int follow_folder_forget_taken(struct follow_folder *folder, struct error *err)
 {
-	if (!folder->has_taken)
+	if (!folder->has_taken && folder->executed == NULL)
 		return 0;
 	folder->has_taken = false;
+	free(folder->executed); /* another generation may get its name when it is trimmed */
+	folder->executed = NULL;
 	return save(folder, err);
 }
 

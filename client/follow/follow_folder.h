@@ -107,7 +107,7 @@ int follow_folder_set_executed(
  * command was started for others since. Only with has_current. */
 bool follow_folder_has_taken(const struct follow_folder *folder, const char *command);
 /* Notes durably that a command is started for other tensors: from then on, whatever its outcome, it
- * is not known what the engine has. */
+ * is not known what the engine has, and no command has succeeded for any generation. */
 int follow_folder_forget_taken(struct follow_folder *folder, struct error *err);
 /* Removes all but the current generation and the newest `keep` others. */
 int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err);

@@ -1,4 +1,5 @@
 """A rollback as a fleet sees it: followers with --exec go back and forward, whatever the server and the trainer do meanwhile."""
+import itertools
 import json
 import os
 import shutil
@@ -87,6 +88,19 @@ class Rollback(unittest.TestCase):
                 return found
             self.assertLess(time.monotonic(), limit, (facts, found))
             time.sleep(0.05)
+
+    def test_a_step_that_comes_back_after_a_failed_command_is_given_to_the_engine_again(self):
+        """Its folder has the name that it had before; what the engine holds meanwhile nobody knows."""
+        self.start('one', '--keep', '0', '--exec', f'echo $DELTABUCKET_STEP >>{self.into("calls")}; test $DELTABUCKET_STEP != 1')
+        for step in range(3):
+            self.publish(step)
+            self.wait_for('one', state='error' if step == 1 else 'ready', step=step)
+        self.rollback(1)
+        self.wait_for('one', state='error', step=1)
+        self.forward()
+        self.wait_for('one', state='ready', step=2)
+        with open(self.into('calls')) as calls:
+            self.assertEqual([step for step, _ in itertools.groupby(map(int, calls))], [0, 1, 2, 1, 2])
 
     def test_a_fleet_goes_back_and_forward(self):
         followers = [self.start(name) for name in ('one', 'two')]

@@ -222,11 +222,14 @@ START_TEST(the_same_weights_are_told_from_others)
 	follow_folder_close(&folder);
 	open_folder(&folder);
 	ck_assert(follow_folder_has_taken(&folder, "load"));
+	ck_assert_int_eq(follow_folder_set_executed(&folder, "load", &err), 0);
 	ck_assert_int_eq(follow_folder_forget_taken(&folder, &err), 0);
 	ck_assert(!follow_folder_has_taken(&folder, "load"));
+	ck_assert(!follow_folder_has_executed(&folder, "load"));
 	follow_folder_close(&folder);
 	open_folder(&folder);
 	ck_assert(!follow_folder_has_taken(&folder, "load"));
+	ck_assert(!follow_folder_has_executed(&folder, "load"));
 	follow_folder_close(&folder);
 }
 END_TEST
