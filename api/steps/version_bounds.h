@@ -16,8 +16,8 @@ struct version_bounds {
  * with the reply set. */
 bool version_bounds_read(
 	struct exchange *exchange, struct version_bounds *out, enum next *out_next);
-/* Fails with not_ready while the run's newest usable step is below `min`; where not `of_head`, while
- * the step to serve is, which is another one in a rollback. */
+/* Fails with not_ready while the run's newest usable step is below `min`; where not `of_head`,
+ * while the step to serve is, which is another one in a rollback. */
 int version_bounds_check(struct exchange *exchange, const struct version_bounds *bounds,
 	bool of_head, struct error *err);
 /* With `exact`, changes no_step into not_ready: the step may still be published. */

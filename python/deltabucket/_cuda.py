@@ -53,6 +53,7 @@ class Cuda:
         self._sources: list[NDArray[numpy.uint8]] = []  # of copies that may still be going on
         with torch.cuda.device(device):
             torch.cuda.current_stream().synchronize()  # makes the context
+            self._context = _checked(driver.cuCtxGetCurrent())
             self._kernels = _kernels_of(*torch.cuda.get_device_capability(device), device.index)
 
     def allocate(self, nbytes: int) -> Allocated:
@@ -88,6 +89,8 @@ class Cuda:
                 (tuple(values), tuple(kinds)), 0))
 
     def _stream(self) -> Any:
+        # In a thread that has not used the device through torch, the driver has no context yet.
+        _checked(self._driver.cuCtxSetCurrent(self._context))
         return self._driver.CUstream(self._torch.cuda.current_stream(self._device).cuda_stream)
 
 

@@ -457,13 +457,17 @@ class Torch(types.SimpleNamespace):
 
     def __init__(self):
         super().__init__(
-            uint8=torch.uint8, copies=[], CUstream=lambda stream: stream,
+            uint8=torch.uint8, copies=[], contexts=[], CUstream=lambda stream: stream,
             cuda=types.SimpleNamespace(
                 device=contextlib.nullcontext,
                 current_stream=lambda device: types.SimpleNamespace(cuda_stream=0)))
 
     def empty(self, nbytes, pin_memory=False, **options):
         return torch.empty(nbytes, **options)
+
+    def cuCtxSetCurrent(self, context):  # noqa: N802
+        self.contexts.append(context)
+        return (types.SimpleNamespace(value=0),)
 
     def cuMemcpyHtoDAsync(self, target, source, nbytes, stream):  # noqa: N802
         self.copies.append(source)
@@ -476,7 +480,7 @@ class Memory(unittest.TestCase):
     def setUp(self):
         self.cuda = Cuda.__new__(Cuda)
         self.cuda._torch = self.cuda._driver = Torch()
-        self.cuda._device, self.cuda._sources = 'cpu', []
+        self.cuda._device, self.cuda._sources, self.cuda._context = 'cpu', [], 'its'
 
     def test_it_stays_until_the_copy_has_ended(self):
         """torch does not know of the copy, and would give the memory to somebody else."""
@@ -485,6 +489,11 @@ class Memory(unittest.TestCase):
         self.assertEqual(len(set(self.cuda._driver.copies)), 3)
         self.cuda.download(types.SimpleNamespace(tensor=torch.zeros(4)), 4)
         self.assertEqual(self.cuda._sources, [])
+
+    def test_a_thread_that_has_no_context_yet(self):
+        """torch makes none for a device that is the current one already."""
+        self.cuda.upload(0, self.cuda.host(4))
+        self.assertEqual(self.cuda._driver.contexts, ['its'])
 
     def test_another_default_device(self):
         """As programs set it that load models for a GPU."""

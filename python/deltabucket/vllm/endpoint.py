@@ -123,11 +123,14 @@ class Driver:
     async def run(self) -> None:
         """Never ends by itself. In a rollback the follower gives an earlier step, which is brought
         like any other. An engine that somebody left paused goes on, unless it is spoiled."""
-        self._forget_workers()
-        await self._show_draft()
+        has_begun = False
         try:
             while True:
                 try:
+                    if not has_begun:
+                        self._forget_workers()
+                        await self._show_draft()
+                        has_begun = True
                     await self._take(await self._next())
                 except Exception as failure:
                     log.exception('A step was not taken.')
@@ -138,12 +141,12 @@ class Driver:
 
     async def _next(self) -> Step | None:
         """The newest step; after a failure also the same one again. TooFarBehind when it was overtaken
-        by more than DELTABUCKET_MAX_LAG, and the next ones, too."""
+        by more than DELTABUCKET_MAX_LAG, and the next ones, too; a spoiled engine takes any."""
         for _ in range(LAG_TRIES):
             step = await self._steps.next_async(RETRY_SECONDS if self.sentence else None)
             step = step or self._steps.step
             limit = self._steps.max_lag
-            if step is None or limit is None or step.lag <= limit:
+            if step is None or limit is None or self.is_spoiled or step.lag <= limit:
                 return step
             failure = (f'Step {step.number} came when the run was {step.lag} steps ahead, more than '
                        f'DELTABUCKET_MAX_LAG={limit} allows: the engine keeps the step that it has.')
@@ -187,7 +190,8 @@ class Driver:
             if len(told) == self._workers and all(
                     step.number in (one['staged'], one['step']) for one in told):
                 return
-            failed = next((one['sentence'] for one in told if one['state'] == 'error'), None)
+            failed = next((one['sentence'] for one in told
+                           if one['sentence'] and one['state'] in ('error', 'spoiled')), None)
             if failed is not None or time.monotonic() > limit:
                 raise errors.NotReady(failed or f'Step {step.number} was not laid out within '
                                       f'{WORKER_SECONDS:g} seconds.', kind='not_ready')
@@ -250,10 +254,11 @@ class Driver:
 
     async def _go_on(self) -> None:
         """Ends the pause when all workers hold one proven step; cached prefixes of another one are
-        forgotten."""
+        forgotten. What a worker holds that has not answered the last call is not known."""
         told = self._workers_told()
-        self.is_spoiled = len(self._steps_held()) != 1 or \
-            any(one['state'] == 'spoiled' for one in told)
+        self.is_spoiled = len(told) != self._workers or len({one['step'] for one in told}) != 1 or \
+            any(one['state'] == 'spoiled' or self._calls and one['call'] != self._calls
+                for one in told)
         self._write()
         if not self.is_spoiled:
             await self._engine.reset_prefix_cache(reset_running_requests=True)
@@ -266,12 +271,15 @@ class Driver:
             self._steps.report(state, sentence, pause)
 
     def _write(self) -> None:
-        """For other API servers."""
-        os.makedirs(self._state, exist_ok=True)
+        """For other API servers. A full disk keeps no engine paused."""
         path = os.path.join(self._state, TOLD)
-        with open(f'{path}.part', 'w') as file:
-            json.dump(self.told(), file)
-        os.replace(f'{path}.part', path)
+        try:
+            os.makedirs(self._state, exist_ok=True)
+            with open(f'{path}.part', 'w') as file:
+                json.dump(self.told(), file)
+            os.replace(f'{path}.part', path)
+        except OSError:
+            log.exception('%s cannot be written.', path)
 
     def _steps_held(self) -> set[int]:
         return {one['step'] for one in self._workers_told()}

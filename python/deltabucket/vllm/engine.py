@@ -269,7 +269,7 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
         for draft in self._models[1:]:
             try:
                 more, beside = draft.proven_parts(held)
-            except errors.Error as failure:
+            except Exception as failure:
                 self.told.draft = f'It stays as it was loaded: {failure}'
                 continue
             slices += more
@@ -377,11 +377,14 @@ class StepEngine(WeightTransferEngine[Staging, Wanted]):  # type: ignore[misc]
             return
         parallel = self.parallel_config
         rank = parallel.data_parallel_index * parallel.world_size + parallel.rank
-        os.makedirs(self._state, exist_ok=True)
         path = os.path.join(self._state, f'{rank}.json')
-        with open(f'{path}.part', 'w') as file:
-            json.dump(vars(self.told), file)
-        os.replace(f'{path}.part', path)
+        try:  # one worker that raised here would leave the others; the endpoint sees what is missing
+            os.makedirs(self._state, exist_ok=True)
+            with open(f'{path}.part', 'w') as file:
+                json.dump(vars(self.told), file)
+            os.replace(f'{path}.part', path)
+        except OSError:
+            log.exception('%s cannot be written.', path)
 
 
 def _not_loaded_so(held: Generation) -> errors.WrongBase:

@@ -236,24 +236,27 @@ class Layer:
     def _made(self, step: Generation) -> Iterator[dict[Path, tuple[torch.Tensor, torch.Tensor]]]:
         """{path: (live tensor, made of this step)}, each of one geometry. Nothing of the live model
         is written to."""
-        state = _State(self._modules, self._shared)
         source = {name: step.tensors[name] for name in self._tensors}
         guard = _Guard(self.name, self._shadow._storages | {
             one.untyped_storage().data_ptr() for one in source.values()})
-        try:
-            with torch.no_grad(), self._shadow.beside():
-                try:
-                    with guard:
-                        self._load(source)
-                        self._process()
-                except errors.Error:
-                    raise
-                except Exception as failure:
-                    raise unsupported(f'vLLM does not make {self.name} again while it serves '
-                                      f'({failure})') from failure
+        with torch.no_grad(), self._shadow.beside():
+            state = _State(self._modules, self._shared)
+            try:
+                self._make(source, guard)
                 yield self._matched(state.made(self._carried), step)
-        finally:
-            state.restore()
+            finally:
+                state.restore()
+
+    def _make(self, source: Mapping[str, torch.Tensor], guard: _Guard) -> None:
+        try:
+            with guard:
+                self._load(source)
+                self._process()
+        except errors.Error:
+            raise
+        except Exception as failure:
+            raise unsupported(f'vLLM does not make {self.name} again while it serves '
+                              f'({failure})') from failure
 
     def _load(self, source: Mapping[str, torch.Tensor]) -> None:
         replaced: dict[int, torch.Tensor] = {}
