@@ -130,12 +130,12 @@ class Pairs(unittest.TestCase):
                 self.parameter[place] += 1
                 self.assertFalse(self.move.is_base())
                 self.assertTrue(self.move.undo())
-                write = change._Pairs.write
+                write = change.Pairs.write
 
                 def broken(pairs, values, place=place, write=write):
                     write(pairs, values)
                     self.parameter[place] = 99
-                with unittest.mock.patch.object(change._Pairs, 'write', broken):
+                with unittest.mock.patch.object(change.Pairs, 'write', broken):
                     self.assertFalse(self.move.apply())
                     self.assertFalse(self.move.undo())
                 self.assertTrue(self.move.undo())
@@ -143,26 +143,26 @@ class Pairs(unittest.TestCase):
 
     def test_they_cross_once_for_each_pause(self):
         crossed = []
-        sent = change._Pairs.sent
+        sent = change.Pairs.sent
 
         def cross(pairs):
             crossed.append((pairs, pairs.places, pairs.old, pairs.new))
             made = sent(pairs)
             pairs.places = pairs.old = pairs.new = None  # so that nothing else crosses
             return made
-        with unittest.mock.patch.object(change._Pairs, 'sent', cross):
+        with unittest.mock.patch.object(change.Pairs, 'sent', cross):
             for _ in range(2):
                 self.assertTrue(self.move.is_base() and self.move.apply() and self.move.undo())
             self.assertEqual(len(crossed), 2)  # tensors
         for pairs, *lists in crossed:
             pairs.places, pairs.old, pairs.new = lists
         self.move.release()
-        with unittest.mock.patch.object(change._Pairs, 'sent', autospec=True, side_effect=sent) as crossing:
+        with unittest.mock.patch.object(change.Pairs, 'sent', autospec=True, side_effect=sent) as crossing:
             self.assertTrue(self.move.is_base())
             self.assertEqual(crossing.call_count, 2)
 
     def test_a_device_that_has_no_room_for_all(self):
-        with unittest.mock.patch.object(change._Pairs, 'sent', side_effect=torch.OutOfMemoryError):
+        with unittest.mock.patch.object(change.Pairs, 'sent', side_effect=torch.OutOfMemoryError):
             self.assertTrue(self.move.is_base() and self.move.apply())
             self.assertHolds(self.new)
             self.assertTrue(self.move.undo())
