@@ -20,7 +20,6 @@ struct pin_change {
 static struct call *make(struct store *store, const struct call_kind *kind,
 	const struct run_ref *run, const struct pin_message *pin);
 static int pin_put_apply(struct call *call, struct db *db, struct error *err);
-static int check_step(struct db *db, int64_t run, uint64_t step, struct error *err);
 static int check_room(struct db *db, int64_t run, struct span name, int64_t now, struct error *err);
 static void pin_put_settle(struct call *call);
 static int pin_remove_apply(struct call *call, struct db *db, struct error *err);
@@ -109,10 +108,12 @@ static int pin_put_apply(struct call *call, struct db *db, struct error *err)
 	struct pin_change *const change = (struct pin_change *)call;
 	struct pin_message *const pin = &change->pin;
 	struct run_row run;
+	struct step_row step;
+	uint64_t anchor;
 	const int64_t now = store_now_ms(call->store);
 	if (replica_check_id("A pin's name", pin->name, err) != 0 ||
 		run_row_need(db, &change->run, &run, err) != 0 ||
-		check_step(db, run.id, pin->step, err) != 0 ||
+		step_need_kept(db, run.id, pin->step, &step, &anchor, err) != 0 ||
 		check_room(db, run.id, pin->name, now, err) != 0)
 		return -1;
 	pin->created_ms = now;
@@ -120,18 +121,6 @@ static int pin_put_apply(struct call *call, struct db *db, struct error *err)
 	if (pin_row_put(db, run.id, pin, err) != 0)
 		return -1;
 	return step_anchor_want_pinned(db, run.id, pin->step, err);
-}
-
-static int check_step(struct db *db, int64_t run, uint64_t step, struct error *err)
-{
-	struct step_row row;
-	uint64_t anchor;
-	const int found = step_row_find(db, run, step, &row, err);
-	if (found == 0)
-		return step_error_missing(step, err);
-	if (found == 1 && row.state != STEP_KEPT)
-		return step_error_collected(db, run, step, &anchor, err);
-	return found == 1 ? 0 : -1;
 }
 
 /* An existing pin may always move. */

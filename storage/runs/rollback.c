@@ -84,16 +84,13 @@ static int check_step(struct db *db, int64_t run, uint64_t step, struct error *e
 {
 	struct step_row row;
 	uint64_t anchor;
-	const int found = step_row_find(db, run, step, &row, err);
-	if (found == 0)
-		return step_error_missing(step, err);
-	if (found == 1 && row.state != STEP_KEPT)
-		return step_error_collected(db, run, step, &anchor, err);
-	if (found == 1 && row.verified == STEP_FAILED)
-		return error_set(err, ERROR_STEP_FAILED,
-			"The proof of step %llu failed, so the fleet cannot go back to it. Take another step.",
-			(unsigned long long)step);
-	return found == 1 ? 0 : -1;
+	if (step_need_kept(db, run, step, &row, &anchor, err) != 0)
+		return -1;
+	return row.verified != STEP_FAILED
+		? 0
+		: error_set(err, ERROR_STEP_FAILED,
+			  "The proof of step %llu failed, so the fleet cannot go back to it. Take another step.",
+			  (unsigned long long)step);
 }
 
 static int put(struct db *db, const struct run_row *run, struct error *err)

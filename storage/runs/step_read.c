@@ -21,8 +21,6 @@ static bool copy_objects(const struct step_form *form, struct arena *arena, stru
 static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
 	struct step_message *out, struct error *err);
 static void add_urls(struct step_message *step, struct arena *arena);
-static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
-	uint64_t *out_anchor, struct error *err);
 static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
 	struct step_message *out, struct error *err);
 static int list_steps(struct db *db, const struct run_steps_scan *scan, struct arena *arena,
@@ -112,6 +110,18 @@ int step_error_collected(
 		(unsigned long long)step);
 }
 
+int step_need_kept(struct db *db, int64_t run, uint64_t step, struct step_row *out,
+	uint64_t *out_anchor, struct error *err)
+{
+	*out_anchor = UINT64_MAX;
+	const int found = step_row_find(db, run, step, out, err);
+	if (found == 0)
+		return step_error_missing(step, err);
+	if (found == 1 && out->state != STEP_KEPT)
+		return step_error_collected(db, run, step, out_anchor, err);
+	return found == 1 ? 0 : -1;
+}
+
 int run_find_step(struct store *store, const struct run_step_params *params, struct arena *arena,
 	struct step_message *out, uint64_t *out_anchor, struct error *err)
 {
@@ -122,7 +132,7 @@ int run_find_step(struct store *store, const struct run_step_params *params, str
 	struct step_row row;
 	int result = run_row_need(db, &params->run, &run, err);
 	if (result == 0)
-		result = need_step(db, &run, params->step, &row, out_anchor, err);
+		result = step_need_kept(db, run.id, params->step, &row, out_anchor, err);
 	if (result == 0)
 		result = step_read(db, &row, params->with_tensors, arena, out, err);
 	store_snapshot_give(store, db);
@@ -170,7 +180,7 @@ int run_find_object(struct store *store, const struct run_file_ref *ref, struct 
 	struct version version;
 	int result = run_row_need(db, &ref->run, &run, err);
 	if (result == 0)
-		result = need_step(db, &run, ref->step, &row, out_anchor, err);
+		result = step_need_kept(db, run.id, ref->step, &row, out_anchor, err);
 	if (result == 0)
 		result = find_object(db, row.id, ref->name, arena, &version, err);
 	store_snapshot_give(store, db);
@@ -225,19 +235,6 @@ static void add_urls(struct step_message *step, struct arena *arena)
 		}
 	}
 	buffer_release(&path);
-}
-
-/* Finds a kept step of a run. Fails with no_step or collected. */
-static int need_step(struct db *db, const struct run_row *run, uint64_t step, struct step_row *out,
-	uint64_t *out_anchor, struct error *err)
-{
-	*out_anchor = UINT64_MAX;
-	const int found = step_row_find(db, run->id, step, out, err);
-	if (found == 0)
-		return step_error_missing(step, err);
-	if (found == 1 && out->state != STEP_KEPT)
-		return step_error_collected(db, run->id, step, out_anchor, err);
-	return found == 1 ? 0 : -1;
 }
 
 static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,

@@ -15,6 +15,9 @@ int step_read(struct db *db, const struct step_row *row, bool with_tensors, stru
  * none), or with an error of the catalog. */
 int step_error_collected(
 	struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err);
+/* The row of a kept step. Fails with no_step, or with collected as step_error_collected. */
+int step_need_kept(struct db *db, int64_t run, uint64_t step, struct step_row *out,
+	uint64_t *out_anchor, struct error *err);
 /* Always fails with no_step. */
 int step_error_missing(uint64_t step, struct error *err);
 

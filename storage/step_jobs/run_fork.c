@@ -109,13 +109,8 @@ static int find_step(struct db *db, const struct run_fork *forking, int64_t buck
 			"The run '%.*s', which is to be forked, does not exist.",
 			(int)span_slice(forking->from, 0, RUN_NAME_MAX_BYTES).len,
 			(const char *)forking->from.data);
-	const int found = has_run < 0 ? -1 : step_row_find(db, out->run.id, step, &out->step, err);
-	if (found < 0)
+	if (has_run < 0 || step_need_kept(db, out->run.id, step, &out->step, &anchor, err) != 0)
 		return -1;
-	if (found == 0)
-		return step_error_missing(step, err);
-	if (out->step.state != STEP_KEPT)
-		return step_error_collected(db, out->run.id, step, &anchor, err);
 	if (out->step.verified == STEP_FAILED)
 		return error_set(err, ERROR_STEP_FAILED,
 			"The proof of step %llu failed: no run can begin there.",
