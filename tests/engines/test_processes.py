@@ -220,11 +220,20 @@ class Following(Case):
             self.await_step(7)
 
 
-LATE = '''
-import asyncio, importlib, types
+STANDINS = '''
+import asyncio, importlib, json, os, types
 endpoint = importlib.import_module('deltabucket.vllm.endpoint')
-endpoint.RETRY_SECONDS = 0
 told = []
+
+class Engine:
+    vllm_config = types.SimpleNamespace(
+        parallel_config=types.SimpleNamespace(world_size_across_dp=2, local_engines_only=False), speculative_config=None)
+
+    async def reset_prefix_cache(self, reset_running_requests):
+        pass
+
+    async def resume_generation(self):
+        told.append('resumed')
 
 class Steps:
     step, max_lag = None, 2
@@ -238,38 +247,63 @@ class Steps:
             self.step = types.SimpleNamespace(number=arrival[0], lag=arrival[1])
             return self.step
 
-    def report(self, state, sentence):
+    def report(self, state, sentence, pause):
         told.append((state, sentence))
 
     def close(self):
         pass
+
+run = types.SimpleNamespace(follow=lambda into, max_lag: Steps())
+'''
+
+LATE = STANDINS + '''
+endpoint.RETRY_SECONDS = 0
 
 class Driver(endpoint.Driver):
     async def _take(self, step):
         told.append(step.number)
         self.sentence = ''
 
-parallel = types.SimpleNamespace(world_size_across_dp=1, local_engines_only=False)
-engine = types.SimpleNamespace(vllm_config=types.SimpleNamespace(parallel_config=parallel))
-run = types.SimpleNamespace(follow=lambda into, max_lag: Steps())
 try:
-    asyncio.run(Driver(engine, run, 'into').run())
+    asyncio.run(Driver(Engine(), run, 'into').run())
 except SystemExit:
     pass
 print(told)
 '''
 
+STALE = STANDINS + '''
+os.mkdir('into.engine')
+driver = endpoint.Driver(Engine(), run, 'into')
+driver._calls = 2
+for calls in ((2,), (2, 1), (2, 2)):
+    for rank, call in enumerate(calls):
+        with open(f'into.engine/{rank}.json', 'w') as file:
+            json.dump({'step': 3, 'state': 'ready', 'call': call}, file)
+    asyncio.run(driver._go_on())
+    told.append(driver.is_spoiled)
+print(told)
+'''
 
-class Lag(unittest.TestCase):
-    def test_steps_that_were_overtaken_are_left_out(self):
-        """After three of them it is told, and such a step is not taken for want of a newer one either. No engine is there, and no run."""
+
+class Alone(unittest.TestCase):
+    """The driver, without an engine and without a run."""
+
+    def told(self, script):
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([PYTHON, '-c', LATE], env=variables(folder, PYTHONPATH=PACKAGE, VLLM_TARGET_DEVICE='cpu'), cwd=folder, text=True,
+            done = subprocess.run([PYTHON, '-c', script], env=variables(folder, PYTHONPATH=PACKAGE, VLLM_TARGET_DEVICE='cpu'), cwd=folder, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 0, done.stderr)
-        told = ast.literal_eval(done.stdout.splitlines()[-1])
+        return ast.literal_eval(done.stdout.splitlines()[-1])
+
+    def test_steps_that_were_overtaken_are_left_out(self):
+        """After three of them it is told, and such a step is not taken for want of a newer one either."""
+        told = self.told(LATE)
         self.assertEqual([one for one in told if isinstance(one, int)], [1, 5, 20])
         self.assertEqual(sum('Step 16 came when the run was 4 steps ahead' in one[1] for one in told if not isinstance(one, int)), 2)
+
+    def test_an_engine_goes_on_when_all_workers_have_answered_the_last_call(self):
+        """What a worker has told before says nothing of what it holds now."""
+        self.assertEqual(self.told(STALE), [True, True, 'resumed', False])
 
 
 if __name__ == '__main__':
