@@ -21,6 +21,7 @@ DOING = (
     ['sync', 'FOLDER', 'new/folder'], ['rm', 'new/a'], ['rb', '--force', 'new'], ['diff', 'FIRST', 'SECOND', 'OTHER'], ['apply', 'FIRST', 'OTHER', 'MADE'],
     ['fold', '--base', 'FIRST', 'OTHER', 'FOLDED'], ['transcode', '--base', 'FIRST', '--to', 'full', 'OTHER', 'CODED'],
     ['publish', '--run', 'models/policy', 'SECOND'], ['follow', '--run', 'models/policy', '--into', 'INTO', '--once'],
+    ['fleet', 'rollback', 'models/policy', '0'], ['fleet', 'forward', 'models/policy'],
     ['pins', 'models/policy', 'add', 'best', '1'], ['pins', 'models/policy', 'rm', 'best'], ['runs', 'settings', 'models/policy', 'keep_steps=9'],
     ['runs', 'add', 'models/another'], ['runs', 'rm', 'models/another'])
 
