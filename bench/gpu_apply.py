@@ -7,7 +7,7 @@ machine with an NVIDIA GPU, with the programs built there (setup/build build/che
     DELTABUCKET_BUILD=$PWD/build/check DELTABUCKET_SERIES=FOLDER python3 bench/gpu_apply.py
 
 A BF16 model of --size bytes (16e9), made of real steps as bench/gpu_series.py says, with the changes
-of the series ($DELTABUCKET_SERIES: a folder with anchors/ and deltas/; tests/data/small without), and
+of the series ($DELTABUCKET_SERIES, a folder with anchors/ and deltas/, or else tests/data/small), and
 then with 1 %, 3 % and 30 % of the elements changed, spread evenly. Base and next lie in --folder
 ($TMPDIR), twice the size. Each figure is the median of --rounds rounds (5) in which all take turns.
 What the kernels make is compared with the file, byte by byte, and so is what they take back.

@@ -190,7 +190,7 @@ def loop_names(kernel):
 
 
 def count_apply(kernel):
-    """{stage: Counted}. Of a loop that is there several times, for words of two sizes, one is run."""
+    """{stage: Counted}. A loop that was compiled several times, for words of two sizes, counts once."""
     stages, names = {stage: Counted() for stage in STAGES}, loop_names(kernel)
     copies = collections.Counter(names.values())
     for place, instruction in enumerate(kernel.code):

@@ -105,10 +105,11 @@ static void name_settings(char *text)
 static void replace_bytes(char *text)
 {
 	const struct span whole = span_text(text);
-	size_t letter = 0;
-	for (size_t at = 0; at<whole.len; at += letter> 0 ? letter : 1) {
-		letter = span_utf8_length(span_slice(whole, at, whole.len));
+	size_t at = 0;
+	while (at < whole.len) {
+		const size_t letter = span_utf8_length(span_slice(whole, at, whole.len));
 		if (letter == 0)
 			text[at] = '?';
+		at += letter == 0 ? 1 : letter;
 	}
 }

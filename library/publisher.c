@@ -194,8 +194,8 @@ static void complete_order(struct deltabucket_publisher *publisher, struct publi
 	order->threads = publisher->client->threads;
 }
 
-/* One rank of one without a state folder needs to be told no epoch, and holds the one that
- * deltabucket_publisher_epoch may have given it. */
+/* A rank that publishes alone, without a state folder, takes its epoch from its caller or else goes
+ * on with the one that it had last. */
 static void complete_rank(const struct deltabucket_publisher *publisher, struct rank_order *rank)
 {
 	if (rank->ranks != 1 || rank->has_epoch || publisher->settings.state != NULL)

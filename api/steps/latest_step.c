@@ -114,7 +114,7 @@ static enum next give_up(struct exchange *exchange, struct error *err, bool stop
 	return version_bounds_fail(exchange, err, UINT64_MAX);
 }
 
-/* Whether the step that is there meets the bounds, so that it only was no news. */
+/* Whether the step that is there meets the bounds, and is merely not newer than `after`. */
 static bool is_bounded(struct exchange *exchange, struct error *err)
 {
 	const struct latest_step *const state = exchange->state;

@@ -3,19 +3,13 @@
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/remote/remote_json.h"
 #include "client/remote/remote_run.h"
 
-enum { ARENA_BYTES = 1024 * 1024 };
-
 static bool is_order(const struct options *options, const char *word, size_t arguments);
-static int change(struct session *session, const struct run_name *run, bool is_rollback,
-	uint64_t step, struct error *err);
-static int send(struct session *session, const struct run_name *run, struct span body,
-	struct arena *arena, struct run_message *out, struct error *err);
+static int change(struct session *session, const struct run_name *run, const uint64_t *step,
+	struct error *err);
 static void say(struct session *session, const struct run_name *run, const struct run_message *now);
 
 int command_fleet(struct session *session, struct error *err)
@@ -34,7 +28,7 @@ int command_fleet(struct session *session, struct error *err)
 		session->usage = true;
 		return -1;
 	}
-	const int result = change(session, &run, is_rollback, step, err);
+	const int result = change(session, &run, is_rollback ? &step : NULL, err);
 	run_name_release(&run);
 	return result;
 }
@@ -44,51 +38,18 @@ static bool is_order(const struct options *options, const char *word, size_t arg
 	return strcmp(options->arguments[0], word) == 0 && options->argument_count == arguments;
 }
 
-static int change(struct session *session, const struct run_name *run, bool is_rollback,
-	uint64_t step, struct error *err)
+static int change(struct session *session, const struct run_name *run, const uint64_t *step,
+	struct error *err)
 {
-	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct run_message now;
-	struct buffer body;
-	struct json_writer writer;
-	buffer_init(&body, ROLLBACK_MESSAGE_MAX_BYTES);
-	json_writer_init(&writer, &body);
-	json_writer_object(&writer, NULL);
-	json_writer_u64(&writer, "step", step);
-	json_writer_end(&writer, '}');
-	const int result = send(session, run, is_rollback ? buffer_span(&body) : span_of(NULL, 0),
-		arena, &now, err);
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	struct remote *const remote = session_connect(session, err);
+	const int result =
+		remote == NULL ? -1 : remote_run_rollback(remote, run, step, arena, &now, err);
 	if (result == 0)
 		say(session, run, &now);
-	buffer_release(&body);
-	arena_free(arena);
-	return result;
-}
-
-/* Without a body it ends the rollback. */
-static int send(struct session *session, const struct run_name *run, struct span body,
-	struct arena *arena, struct run_message *out, struct error *err)
-{
-	struct remote *const remote = session_connect(session, err);
-	if (remote == NULL)
-		return -1;
-	char *const target = remote_json_target(run, "rollback", NULL);
-	const struct remote_json_request request = {
-		.method = body.len > 0 ? "PUT" : "DELETE", .target = target, .body = body};
-	struct json_node *answer = NULL;
-	struct buffer text;
-	buffer_init(&text, ARENA_BYTES);
-	int result = remote_json_send(remote, &request, &answer, err);
-	if (result == 0) {
-		json_node_print(answer, &text);
-		result = run_message_parse(buffer_span(&text), arena, out, err);
-		if (result != 0)
-			err->kind = ERROR_UPSTREAM;
-	}
-	buffer_release(&text);
-	json_node_free(answer);
-	free(target);
 	remote_free(remote);
+	arena_free(arena);
 	return result;
 }
 

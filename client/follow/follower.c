@@ -189,7 +189,7 @@ static int run_command(struct follower *follower, struct error *err)
 	return 0;
 }
 
-/* Of a command that failed nothing is told: it is called again. */
+/* What a failed command has reported does not count: it is called again. */
 static void take_pause(struct follower *follower, const char *told)
 {
 	uint64_t pause_ms;

@@ -33,6 +33,8 @@ struct page_kind {
 };
 
 static void target_begin(struct target *target, const struct run_name *run);
+static int ask_run(struct target *target, struct remote *remote, const struct http_request *request,
+	struct arena *arena, struct run_message *out, struct error *err);
 static int target_send(struct target *target, struct remote *remote,
 	const struct http_request *request, struct http_response *response, struct error *err);
 static int refuse_answer(struct error *err, const char *what);
@@ -47,6 +49,8 @@ static void *read_items(const struct page_kind *kind, const struct json_node *li
 static int parse_run(void *item, struct span json, struct arena *arena, struct error *err);
 static int parse_step(void *item, struct span json, struct arena *arena, struct error *err);
 
+static const char *const JSON_HEADERS[] = {"Content-Type: application/json", NULL};
+
 static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), parse_run};
 
 static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), parse_step};
@@ -59,15 +63,9 @@ int remote_run_open(struct remote *remote, const struct run_name *run, const uin
 	char body[64] = "{}";
 	if (keep_steps != NULL)
 		snprintf(body, sizeof(body), "{\"keep_steps\":%" PRIu64 "}", *keep_steps);
-	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {
-		.method = "POST", .headers = HEADERS, .body = span_text(body)};
-	struct http_response response;
-	int result = target_send(&target, remote, &request, &response, err);
-	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = refuse_answer(err, "answer to opening the run");
-	http_response_release(&response);
-	return result;
+		.method = "POST", .headers = JSON_HEADERS, .body = span_text(body)};
+	return ask_run(&target, remote, &request, arena, out, err);
 }
 
 int remote_run_set_keep(
@@ -78,9 +76,8 @@ int remote_run_set_keep(
 	buffer_add_text(&target.text, "/settings");
 	char body[64];
 	snprintf(body, sizeof(body), "{\"keep_steps\":%" PRIu64 "}", keep_steps);
-	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {
-		.method = "PUT", .headers = HEADERS, .body = span_text(body)};
+		.method = "PUT", .headers = JSON_HEADERS, .body = span_text(body)};
 	struct http_response response;
 	const int result = target_send(&target, remote, &request, &response, err);
 	http_response_release(&response);
@@ -93,12 +90,22 @@ int remote_run_find(struct remote *remote, const struct run_name *run, struct ar
 	struct target target;
 	target_begin(&target, run);
 	const struct http_request request = {.method = "GET"};
-	struct http_response response;
-	int result = target_send(&target, remote, &request, &response, err);
-	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = refuse_answer(err, "answer about the run");
-	http_response_release(&response);
-	return result;
+	return ask_run(&target, remote, &request, arena, out, err);
+}
+
+int remote_run_rollback(struct remote *remote, const struct run_name *run, const uint64_t *step,
+	struct arena *arena, struct run_message *out, struct error *err)
+{
+	struct target target;
+	target_begin(&target, run);
+	buffer_add_text(&target.text, "/rollback");
+	char body[64] = "";
+	if (step != NULL)
+		snprintf(body, sizeof(body), "{\"step\":%" PRIu64 "}", *step);
+	const struct http_request request = {.method = step != NULL ? "PUT" : "DELETE",
+		.headers = step != NULL ? JSON_HEADERS : NULL,
+		.body = span_text(body)};
+	return ask_run(&target, remote, &request, arena, out, err);
 }
 
 /* Reads the webhook, which only writers may read. */
@@ -133,9 +140,8 @@ int remote_run_publish(struct remote *remote, const struct run_name *run,
 		buffer_release(&target.text);
 		goto out;
 	}
-	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {.method = "PUT",
-		.headers = HEADERS,
+		.headers = JSON_HEADERS,
 		.body = buffer_span(&body),
 		.wait_ms = PUBLISH_WAIT_MS};
 	result = target_send(&target, remote, &request, &response, err);
@@ -234,6 +240,18 @@ static void target_begin(struct target *target, const struct run_name *run)
 {
 	buffer_init(&target->text, TARGET_MAX_BYTES);
 	buffer_add_text(&target->text, run->target);
+}
+
+/* Sends a request that a run answers. */
+static int ask_run(struct target *target, struct remote *remote, const struct http_request *request,
+	struct arena *arena, struct run_message *out, struct error *err)
+{
+	struct http_response response;
+	int result = target_send(target, remote, request, &response, err);
+	if (result == 0 && run_message_parse(buffer_span(&response.body), arena, out, err) != 0)
+		result = refuse_answer(err, "answer about the run");
+	http_response_release(&response);
+	return result;
 }
 
 /* Sends the request and releases the target. */

@@ -21,6 +21,9 @@ int remote_run_find(struct remote *remote, const struct run_name *run, struct ar
 int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err);
 int remote_run_set_keep(
 	struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
+/* Holds the run's fleet at *step; NULL: lets it take the newest again. *out is the run then. */
+int remote_run_rollback(struct remote *remote, const struct run_name *run, const uint64_t *step,
+	struct arena *arena, struct run_message *out, struct error *err);
 struct remote_run_published {
 	bool already;                     /* the same step was published before */
 	bool anchor_due;                  /* the next step should bring an anchor */

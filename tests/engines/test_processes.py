@@ -271,6 +271,16 @@ except SystemExit:
 print(told)
 '''
 
+SPOILED = STANDINS + '''
+Steps.arrivals = [(9, 7)]
+driver = endpoint.Driver(Engine(), run, 'into')
+driver.is_spoiled = True
+told.append(asyncio.run(driver._next()).number)
+open('into.engine', 'w').close()  # nothing can be written there
+driver._report('error', 'why')
+print(told)
+'''
+
 STALE = STANDINS + '''
 os.mkdir('into.engine')
 driver = endpoint.Driver(Engine(), run, 'into')
@@ -300,6 +310,9 @@ class Alone(unittest.TestCase):
         told = self.told(LATE)
         self.assertEqual([one for one in told if isinstance(one, int)], [1, 5, 20])
         self.assertEqual(sum('Step 16 came when the run was 4 steps ahead' in one[1] for one in told if not isinstance(one, int)), 2)
+
+    def test_a_spoiled_engine_takes_a_late_step_and_a_full_disk_ends_nothing(self):
+        self.assertEqual(self.told(SPOILED), [9, ('error', 'why')])
 
     def test_an_engine_goes_on_when_all_workers_have_answered_the_last_call(self):
         """What a worker has told before says nothing of what it holds now."""

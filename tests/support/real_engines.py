@@ -22,16 +22,11 @@ def variables(folder, **more):
     return {**kept, 'HOME': folder, **more}
 
 
-class Zygote:
-    """Starts servers of vLLM, each within seconds."""
+class Program:
+    """A module that runs in vLLM's Python, and answers lines with lines."""
 
-    def __init__(self, folder):
-        entries = os.path.join(folder, 'entries')
-        announce(entries)
-        self.log = open(os.path.join(folder, 'zygote.log'), 'w+')
-        self.process = subprocess.Popen([PYTHON, '-m', 'tests.support.vllm_process'], cwd=SOURCE, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.log,
-                                        env=variables(folder, PYTHONPATH=os.pathsep.join([PACKAGE, entries, SOURCE])))
+    def __init__(self, *words, env, stderr):
+        self.process = subprocess.Popen([PYTHON, '-m', *words], cwd=SOURCE, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
 
     def __enter__(self):
         return self
@@ -40,10 +35,26 @@ class Zygote:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
+
+    def ask(self, line):
+        print(line, file=self.process.stdin, flush=True)
+
+
+class Zygote(Program):
+    """Starts servers of vLLM, each within seconds."""
+
+    def __init__(self, folder):
+        entries = os.path.join(folder, 'entries')
+        announce(entries)
+        self.log = open(os.path.join(folder, 'zygote.log'), 'w+')
+        super().__init__('tests.support.vllm_process', env=variables(folder, PYTHONPATH=os.pathsep.join([PACKAGE, entries, SOURCE])), stderr=self.log)
+
+    def __exit__(self, *failure):
+        super().__exit__(*failure)
         self.log.close()
 
     def start(self, arguments, environment, log):
-        print(json.dumps({'arguments': arguments, 'environment': environment, 'log': log}), file=self.process.stdin, flush=True)
+        self.ask(json.dumps({'arguments': arguments, 'environment': environment, 'log': log}))
         while not (line := self.process.stdout.readline()).strip().isdigit():
             if not line:
                 raise AssertionError(f'vLLM cannot be imported: {tail(self.log.name)}')
@@ -195,21 +206,12 @@ def variables_of_sglang(folder):
     return variables(folder, PYTHONPATH=os.pathsep.join([SGLANG, SOURCE]), SGLANG_USE_CPU_ENGINE='1', HF_HUB_OFFLINE='1', OMP_NUM_THREADS='1')
 
 
-class SglangJudge:
+class SglangJudge(Program):
     """Says what /weights_checker must tell of a folder."""
 
     def __init__(self, folder):
-        self.process = subprocess.Popen([PYTHON, '-m', 'tests.support.sglang_process', '--judge'], cwd=SOURCE, env=variables_of_sglang(folder),
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
+        super().__init__('tests.support.sglang_process', '--judge', env=variables_of_sglang(folder), stderr=subprocess.DEVNULL)
 
     def __call__(self, path):
-        print(path, file=self.process.stdin, flush=True)
+        self.ask(path)
         return json.loads(self.process.stdout.readline())

@@ -79,7 +79,6 @@ class Shadow:
             raise unsupported('vLLM moves experts among workers while it serves (EPLB)')
         self._model_config = model_config
         self._device = device
-        self._stream = torch.cuda.Stream(device) if device.type == 'cuda' else None
         self._live = dict(live.named_modules(remove_duplicate=False))
         self._storages = {tensor.untyped_storage().data_ptr()
                           for tensor in [*live.parameters(), *live.buffers()]}
@@ -123,13 +122,12 @@ class Shadow:
         return all([layer.copy(new) for layer in self._layers])
 
     @contextlib.contextmanager
-    def beside(self) -> Iterator[None]:
-        """Beside what serves: on the device, in a stream of its own."""
+    def on_device(self) -> Iterator[None]:
+        """New tensors lie on the device of the live model. Its work goes to the current stream."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._device)
-            if self._stream is not None:
+            if self._device.type == 'cuda':
                 stack.enter_context(torch.cuda.device(self._device))
-                stack.enter_context(torch.cuda.stream(self._stream))
             yield
 
     def _recorded(self, step: Generation) -> list[_Write]:
@@ -139,7 +137,7 @@ class Shadow:
             if _is_online(module):
                 get_layerwise_info(module).load_numel = -NEVER
         writes = []
-        with self.beside():
+        with self.on_device():
             noted = recorded(self._model, step.tensors, frozenset(owners))
         for one in noted:
             found = owners.get(one.target.untyped_storage()._cdata)
@@ -239,7 +237,7 @@ class Layer:
         source = {name: step.tensors[name] for name in self._tensors}
         guard = _Guard(self.name, self._shadow._storages | {
             one.untyped_storage().data_ptr() for one in source.values()})
-        with torch.no_grad(), self._shadow.beside():
+        with torch.no_grad(), self._shadow.on_device():
             state = _State(self._modules, self._shared)
             try:
                 self._make(source, guard)
