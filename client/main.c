@@ -28,8 +28,8 @@ static int run_command(struct session *session, const struct command *command,
 static int set_remote(struct session *session, const struct command *command, struct error *err);
 static int exit_status(const struct session *session, const struct command *command, int result,
 	const struct error *err);
-static int help(const char *name);
-static int misused(const struct error *err);
+static int help(char *const *words, size_t count);
+static int misused(char *const *words, size_t count, const struct error *err);
 static int run_at(char *const *words, size_t count, size_t at);
 
 int main(int argc, char **argv)
@@ -43,13 +43,14 @@ int main(int argc, char **argv)
 	if (count > 0 && is_one_of(words[0], "--version", "-V", "-v"))
 		return run(command_table_find("version", &err), words + 1, 0);
 	if (count > 0 && is_one_of(words[0], "help", "--help", "-h"))
-		return help(count > 1 ? words[1] : NULL);
+		return help(words + 1, count - 1);
 	if (options_find_command(words, count, &at, &err) != 0)
-		return misused(&err);
+		return misused(words, count, &err);
 	if (at < count)
 		return run_at(words, count, at);
 	print_help(NULL, stderr);
-	return EXIT_CODE_USAGE;
+	error_set(&err, ERROR_INVALID, "name a command");
+	return misused(words, count, &err);
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
@@ -89,7 +90,8 @@ static int read_options(struct session *session, struct options *options,
 {
 	session->usage = true; /* until the whole command line is understood */
 	const int parsed = options_parse(options, command->bit, words, count, err);
-	session->output = (struct output){.json = options->json, .quiet = options->quiet};
+	const bool is_json = options->json || (parsed != 0 && options_want_json(words, count));
+	session->output = (struct output){.json = is_json, .quiet = options->quiet};
 	session->progress = options->quiet ? NULL : progress_line();
 	session->parallel = (unsigned)options->parallel.value;
 	if (parsed != 0)
@@ -195,19 +197,26 @@ static int exit_status(const struct session *session, const struct command *comm
 	return (int)exit_code_of(err->kind);
 }
 
-static int help(const char *name)
+/* `words` are those behind `help`; flags among them mean nothing. */
+static int help(char *const *words, size_t count)
 {
 	struct error err = {0};
-	const struct command *const command = name == NULL ? NULL : command_table_find(name, &err);
-	if (name != NULL && command == NULL)
-		return misused(&err);
+	size_t at = 0;
+	while (at < count && words[at][0] == '-')
+		at++;
+	const struct command *const command =
+		at == count ? NULL : command_table_find(words[at], &err);
+	if (at < count && command == NULL)
+		return misused(words, count, &err);
 	print_help(command, stdout);
 	return EXIT_CODE_OK;
 }
 
-static int misused(const struct error *err)
+/* Ends a command line in which no command was found. */
+static int misused(char *const *words, size_t count, const struct error *err)
 {
-	fprintf(stderr, "deltabucket: %s\n", err->text);
+	struct output output = {.json = options_want_json(words, count)};
+	output_error(&output, err);
 	return EXIT_CODE_USAGE;
 }
 
@@ -216,9 +225,11 @@ static int run_at(char *const *words, size_t count, size_t at)
 {
 	ASSERT(at < count);
 	struct error err = {0};
+	if (strcmp(words[at], "help") == 0)
+		return help(words + at + 1, count - at - 1);
 	const struct command *const command = command_table_find(words[at], &err);
 	if (command == NULL)
-		return misused(&err);
+		return misused(words, count, &err);
 	char **const rest = memory_new_array(count, sizeof(*rest));
 	memcpy(rest, words, at * sizeof(*rest));
 	memcpy(rest + at, words + at + 1, (count - at - 1) * sizeof(*rest));

@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "client/commands/run_walk.h"
+#include "client/remote/server_faults.h"
 #include "client/remote/remote_json.h"
+#include "wire/replica_message.h"
 
 enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 160 };
 
@@ -21,7 +23,8 @@ struct facts {
 	uint64_t full_bytes;  /* size of the head's checkpoint */
 	uint64_t saved_bytes; /* against a full copy of each kept step */
 	uint64_t replicas;    /* with a lease */
-	uint64_t in_error;
+	uint64_t states[REPLICA_STATE_COUNT];
+	uint64_t expired;
 	uint64_t without_step;
 	bool has_oldest;
 	uint64_t oldest; /* the oldest step that a replica holds */
@@ -38,7 +41,8 @@ static int show_all(
 static int show_server(struct session *session, struct remote *remote, struct error *err);
 static struct disk ask_disk(struct remote *remote);
 static bool read_metric(struct span text, const char *name, uint64_t *out);
-static void say_server(struct session *session, const struct disk *disk);
+static void say_server(struct session *session, const struct disk *disk, struct span faults);
+static void say_faults(struct session *session, struct span faults);
 static int show(struct session *session, struct remote *remote, const struct run_name *name,
 	struct error *err);
 static int read_head(struct remote *remote, const struct run_name *run,
@@ -109,12 +113,14 @@ static int show_server(struct session *session, struct remote *remote, struct er
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
 	struct http_response response;
 	const int result = remote_send(remote, &request, &response, err);
+	if (result == 0) {
+		struct span faults;
+		const struct disk disk = ask_disk(remote);
+		server_faults_of(buffer_span(&response.body), &faults);
+		say_server(session, &disk, faults);
+	}
 	http_response_release(&response);
-	if (result != 0)
-		return -1;
-	const struct disk disk = ask_disk(remote);
-	say_server(session, &disk);
-	return 0;
+	return result;
 }
 
 /* Reads the size of the server's disk from its metrics. It is not known if the token may not read
@@ -143,7 +149,7 @@ static bool read_metric(struct span text, const char *name, uint64_t *out)
 	return false;
 }
 
-static void say_server(struct session *session, const struct disk *disk)
+static void say_server(struct session *session, const struct disk *disk, struct span faults)
 {
 	char free_text[OUTPUT_SIZE_BYTES];
 	char all_text[OUTPUT_SIZE_BYTES];
@@ -155,6 +161,7 @@ static void say_server(struct session *session, const struct disk *disk)
 		json_writer_u64(&line.writer, "disk_bytes", disk->all);
 		json_writer_u64(&line.writer, "disk_free_bytes", disk->free);
 	}
+	server_faults_print(faults, "warnings", &line.writer);
 	output_line_end(&line);
 	output_format_size(disk->free, free_text);
 	output_format_size(disk->all, all_text);
@@ -163,6 +170,14 @@ static void say_server(struct session *session, const struct disk *disk)
 			session->options->endpoint, free_text, all_text);
 	else
 		output_result(&session->output, "%s is ready", session->options->endpoint);
+	say_faults(session, faults);
+}
+
+static void say_faults(struct session *session, struct span faults)
+{
+	struct span line;
+	while (server_faults_next(&faults, &line))
+		output_result(&session->output, "  %.*s", (int)line.len, (const char *)line.data);
 }
 
 static int show(struct session *session, struct remote *remote, const struct run_name *name,
@@ -211,10 +226,11 @@ static int read_fleet(
 	const struct remote_json_request request = {.method = "GET", .target = target};
 	const int result = remote_json_send(remote, &request, &root, err);
 	const struct json_node *const states = json_node_member(root, "states");
-	static const char *const NAMES[] = {"idle", "fetching", "staging", "ready", "error"};
-	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
-		facts->replicas += count_of(states, NAMES[i]);
-	facts->in_error = count_of(states, "error");
+	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++) {
+		facts->states[i] = count_of(states, replica_state_name(i));
+		facts->replicas += facts->states[i];
+	}
+	facts->expired = count_of(root, "expired");
 	facts->without_step = count_of(root, "without_step");
 	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
 	json_node_free(root);
@@ -248,10 +264,15 @@ static void say_json(
 	json_writer_u64(&line.writer, "full_bytes", facts->full_bytes);
 	json_writer_u64(&line.writer, "saved_bytes", facts->saved_bytes);
 	json_writer_u64(&line.writer, "replicas", facts->replicas);
-	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
+	json_writer_u64(&line.writer, "replicas_in_error", facts->states[REPLICA_ERROR]);
 	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
 	if (knows_lag(run, facts))
 		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
+	json_writer_object(&line.writer, "states");
+	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++)
+		json_writer_u64(&line.writer, replica_state_name(i), facts->states[i]);
+	json_writer_end(&line.writer, '}');
+	json_writer_u64(&line.writer, "replicas_expired", facts->expired);
 	rollback_message_print(&run->rollback, &line.writer);
 	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);
@@ -308,7 +329,8 @@ static void format_fleet(
 	if (knows_lag(run, facts))
 		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
 	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
-		facts->replicas, facts->replicas == 1 ? "" : "s", facts->in_error, without, lag);
+		facts->replicas, facts->replicas == 1 ? "" : "s", facts->states[REPLICA_ERROR],
+		without, lag);
 }
 
 static void say_rollback(struct session *session, const struct run_message *run)

@@ -269,6 +269,14 @@ int options_parse(struct options *options, enum command_bit command, char *const
 	return 0;
 }
 
+bool options_want_json(char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count && strcmp(words[i], "--") != 0; i++)
+		if (strcmp(words[i], "--json") == 0)
+			return true;
+	return false;
+}
+
 const char *options_profile(const struct options *options)
 {
 	const char *name = options->profile;

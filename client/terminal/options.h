@@ -94,6 +94,8 @@ struct options {
  * flags. */
 int options_parse(struct options *options, enum command_bit command, char *const *words,
 	size_t count, struct error *err);
+/* Whether --json is among the words: for a command line that could not be read. */
+bool options_want_json(char *const *words, size_t count);
 /* Sets *out_at to the index of the command among the words; only flags that every command has may
  * precede it, and any other flag is invalid. *out_at is `count` when there is no command. */
 int options_find_command(char *const *words, size_t count, size_t *out_at, struct error *err);

@@ -1,5 +1,7 @@
 #include "client/work/refusals.h"
 
+static void tell(const struct refusals *refusals, const struct error *failure);
+
 bool refusals_is_of_one(const struct error *failure)
 {
 	static const enum error_kind kinds[] = {ERROR_DENIED, ERROR_NOT_FOUND, ERROR_NO_BUCKET,
@@ -22,7 +24,7 @@ int refusals_add(struct refusals *refusals, const struct error *failure, struct 
 	if (refusals->count++ == 0)
 		refusals->first = *failure;
 	if (refusals->total > 1)
-		output_failure(refusals->output, "%s", failure->text);
+		tell(refusals, failure);
 	return 0;
 }
 
@@ -34,4 +36,14 @@ int refusals_end(const struct refusals *refusals, struct error *err)
 	return refusals->total == 1 ? -1
 				    : error_wrap(err, "%zu of %zu failed, the first with",
 					      refusals->count, refusals->total);
+}
+
+static void tell(const struct refusals *refusals, const struct error *failure)
+{
+	struct output_line line;
+	output_line_begin(&line, refusals->output, "failed");
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_failure(refusals->output, "%s", failure->text);
 }

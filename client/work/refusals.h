@@ -1,13 +1,13 @@
 /* Collects the failures of a command that does several things one after the other, so that one
- * refused thing does not stop the rest. Each failure is printed when it occurs; the command ends
- * with the kind of the first. One thread. */
+ * refused thing does not stop the rest. Each failure is printed when it occurs, with --json as an
+ * event `failed` too; the command ends with the kind of the first. One thread. */
 #ifndef CLIENT_TERMINAL_REFUSALS_H
 #define CLIENT_TERMINAL_REFUSALS_H
 
 #include "client/work/output.h"
 
 struct refusals {
-	const struct output *output;
+	struct output *output;
 	size_t total; /* things to do; the failure of a single one is not printed before the end */
 	size_t count; /* things that failed */
 	struct error first;

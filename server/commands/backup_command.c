@@ -93,14 +93,12 @@ int backup_command(int argument_count, char **arguments)
 	bool help = false;
 	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
-		return command_words_end("backup", usage, help, &err);
+		return command_words_refuse("backup", usage, help, options.json, &err);
 	stop_signals_block();
 	const int status = run(&options, &err);
 	folder_owner_give(options.data); /* beside a server nobody else gives the notes away */
 	age_identities_wipe(&options.identities);
-	if (status < 0)
-		fprintf(stderr, "deltabucketd: backup: %s\n", err.text);
-	return status < 0 ? COMMAND_FAILED : status;
+	return status < 0 ? command_words_fail("backup", options.json, &err) : status;
 }
 
 static int parse(const struct command_line *line, struct backup_options *options, bool *out_help,
@@ -197,8 +195,7 @@ static int run_once(const struct backup_options *options, struct error *err)
 		if (err->kind != ERROR_BUSY)
 			return -1;
 		status = run_with(options, &client, err);
-		if (status >= 0 || !client.is_away || i == REACH_TRIES ||
-			stop_signals_came())
+		if (status >= 0 || !client.is_away || i == REACH_TRIES || stop_signals_came())
 			return status;
 		stop_signals_sleep(REACH_PAUSE_MS);
 	}

@@ -4,9 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format/json_node.h"
 #include "base/near_word.h"
 
+enum { ERROR_LINE_MAX_BYTES = 64 * 1024 };
+
 static void take_variables(const struct command_flag *flags, size_t flag_count);
+static void take_json(
+	const struct command_flag *flags, size_t flag_count, int count, char *const *words);
+static void print_error_line(const struct error *err);
 static int take_flag(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, int *at, struct error *err);
 static const struct command_flag *find(
@@ -21,6 +27,7 @@ int command_words_read(const struct command_flag *flags, size_t flag_count, int 
 {
 	*out = (struct command_given){.help = false};
 	take_variables(flags, flag_count);
+	take_json(flags, flag_count, count, words);
 	for (int i = 0; i < count; i++) {
 		if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
 			out->help = true;
@@ -68,11 +75,57 @@ int command_words_end(const char *command, const char *usage, bool help, const s
 	return COMMAND_USAGE;
 }
 
+int command_words_refuse(
+	const char *command, const char *usage, bool help, bool json, const struct error *err)
+{
+	if (json && !help)
+		print_error_line(err);
+	return command_words_end(command, usage, help, err);
+}
+
+int command_words_fail(const char *what, bool json, const struct error *err)
+{
+	if (json)
+		print_error_line(err);
+	fprintf(stderr, "deltabucketd: %s: %s\n", what, err->text);
+	return COMMAND_FAILED;
+}
+
+void command_words_print_error(struct json_writer *writer, const struct error *err)
+{
+	json_writer_object(writer, "error");
+	json_writer_text(writer, "code", span_text(error_kind_name(err->kind)));
+	json_writer_text(writer, "message", span_text(err->text));
+	json_writer_end(writer, '}');
+}
+
+static void print_error_line(const struct error *err)
+{
+	struct buffer line;
+	struct json_writer writer;
+	buffer_init(&line, ERROR_LINE_MAX_BYTES);
+	json_writer_init(&writer, &line);
+	json_writer_object(&writer, NULL);
+	command_words_print_error(&writer, err);
+	json_writer_end(&writer, '}');
+	printf("%s\n", buffer_text(&line));
+	buffer_release(&line);
+}
+
 static void take_variables(const struct command_flag *flags, size_t flag_count)
 {
 	for (size_t i = 0; i < flag_count; i++)
 		if (flags[i].variable != NULL)
 			*flags[i].text = getenv(flags[i].variable);
+}
+
+/* A refusal of an earlier word must be told as the caller wants it. */
+static void take_json(
+	const struct command_flag *flags, size_t flag_count, int count, char *const *words)
+{
+	const struct command_flag *const flag = find(flags, flag_count, span_text("--json"));
+	for (int i = 0; flag != NULL && i < count; i++)
+		*flag->switched |= strcmp(words[i], flag->name) == 0;
 }
 
 /* Takes the flag at words[*at], and moves *at to its value if that is a word of its own. */

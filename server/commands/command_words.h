@@ -30,7 +30,8 @@ struct command_given {
 };
 
 /* `--flag value`, `--flag=value` and arguments may come in any order. Fails with invalid; the
- * message names a similar flag if there is one. Everything is borrowed from `words`. */
+ * message names a similar flag if there is one. A switch --json is set then, wherever it stands.
+ * Everything is borrowed from `words`. */
 int command_words_read(const struct command_flag *flags, size_t flag_count, int count,
 	char *const *words, struct command_given *out, struct error *err);
 struct command_line {
@@ -46,5 +47,14 @@ int command_words_need_data(const char *data, struct error *err);
 /* The end of a command that is not run: prints its usage text when `help` is set, else why the
  * words were refused. Returns the exit status. */
 int command_words_end(const char *command, const char *usage, bool help, const struct error *err);
+/* The same for a command with the flag --json, whose value is `json`. */
+int command_words_refuse(
+	const char *command, const char *usage, bool help, bool json, const struct error *err);
+/* The end of a command that failed: a sentence that begins with `what` on stderr. With `json` also
+ * {"error":{"code","message"}} as the last line of stdout. Returns COMMAND_FAILED. */
+int command_words_fail(const char *what, bool json, const struct error *err);
+/* Adds {"code","message"} as the member "error". */
+struct json_writer;
+void command_words_print_error(struct json_writer *writer, const struct error *err);
 
 #endif

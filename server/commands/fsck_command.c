@@ -82,7 +82,7 @@ static bool needs_repair(const struct fsck_report *report);
 static int preview(struct fsck_run *run, struct error *err);
 static void fsck_command_take_return(void *owner, const char *subject, bool has);
 static int repair_and_check(struct fsck_run *run, const char *folder, struct error *err);
-static void print_end(struct fsck_run *run, int status);
+static void print_end(struct fsck_run *run, int status, const struct error *err);
 
 int fsck_command(int argument_count, char **arguments)
 {
@@ -92,7 +92,7 @@ int fsck_command(int argument_count, char **arguments)
 		.command = "fsck", .count = argument_count, .words = arguments};
 	bool help = false;
 	if (parse(&line, &options, &help, &err) != 0)
-		return command_words_end("fsck", usage, help, &err);
+		return command_words_refuse("fsck", usage, help, options.json, &err);
 	struct fsck_run fsck = {.options = &options};
 	buffer_init(&fsck.text, JSON_MAX_BYTES);
 	json_writer_init(&fsck.writer, &fsck.text);
@@ -101,7 +101,7 @@ int fsck_command(int argument_count, char **arguments)
 	const int status = run(&fsck, &err);
 	if (err.kind != ERROR_NONE)
 		fprintf(stderr, "deltabucketd: fsck: %s\n", err.text);
-	print_end(&fsck, status);
+	print_end(&fsck, status, &err);
 	fsck_repair_free(fsck.repair);
 	backup_reader_end(&fsck.reader);
 	backup_target_free(fsck.target);
@@ -276,7 +276,7 @@ static int repair_and_check(struct fsck_run *run, const char *folder, struct err
 	return needs_repair(&run->last) ? STATUS_DAMAGE : STATUS_REPAIRED;
 }
 
-static void print_end(struct fsck_run *run, int status)
+static void print_end(struct fsck_run *run, int status, const struct error *err)
 {
 	static const char *const results[] = {[0] = "clean",
 		[STATUS_REPAIRED] = "repaired",
@@ -291,6 +291,8 @@ static void print_end(struct fsck_run *run, int status)
 	}
 	fsck_report_print_json(report, &run->writer);
 	json_writer_text(&run->writer, "result", span_text(results[status]));
+	if (err->kind != ERROR_NONE)
+		command_words_print_error(&run->writer, err);
 	json_writer_end(&run->writer, '}');
 	if (buffer_failed(&run->text))
 		fprintf(stderr,

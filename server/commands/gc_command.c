@@ -62,13 +62,13 @@ int gc_command(int argument_count, char **arguments)
 	bool help = false;
 	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
-		return command_words_end("gc", usage, help, &err);
+		return command_words_refuse("gc", usage, help, options.json, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int outcome = run_gc(&options, &answer, &err);
 	if (outcome == 0)
 		print_answer(&options, &answer);
 	else
-		fprintf(stderr, "deltabucketd: gc: %s\n", err.text);
+		command_words_fail("gc", options.json, &err);
 	buffer_release(&answer);
 	return outcome == 0 ? 0 : COMMAND_FAILED;
 }

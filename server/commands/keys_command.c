@@ -87,7 +87,10 @@ static int keys_command_work(void *owner, struct store *store, const struct data
 	struct buffer *out, struct error *err);
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options,
 	const struct buffer *answer);
+static void print_revoked_json(const struct keys_options *options);
 static void print_warnings(const struct json_node *answer);
+static void fail(
+	const struct keys_verb *verb, const struct keys_options *options, const struct error *err);
 
 static const struct keys_verb verbs[] = {
 	{"add", "POST", keys_command_add, print_added},
@@ -104,13 +107,13 @@ int keys_command(int argument_count, char **arguments)
 	const struct keys_verb *const verb =
 		parse(argument_count, arguments, &options, &help, &err);
 	if (verb == NULL)
-		return command_words_end("keys", usage, help, &err);
+		return command_words_refuse("keys", usage, help, options.json, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int outcome = run_verb(verb, &options, &answer, &err);
 	if (outcome == 0)
 		print_answer(verb, &options, &answer);
 	else
-		fprintf(stderr, "deltabucketd: keys %s: %s\n", verb->name, err.text);
+		fail(verb, &options, &err);
 	if (answer.data != NULL)
 		explicit_bzero(answer.data, answer.len);
 	buffer_release(&answer);
@@ -365,12 +368,28 @@ static int print_answer(const struct keys_verb *verb, const struct keys_options 
 	struct json_node *const root =
 		answer->len > 0 ? json_node_parse(buffer_span(answer), "the answer", &err) : NULL;
 	print_warnings(root);
-	if (options->json)
-		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
+	if (options->json && answer->len > 0)
+		printf("%s\n", buffer_text(answer));
+	else if (options->json)
+		print_revoked_json(options);
 	else
 		outcome = verb->print(root);
 	json_node_free(root);
 	return outcome;
+}
+
+/* The server's answer to a revocation has no body. */
+static void print_revoked_json(const struct keys_options *options)
+{
+	struct buffer line;
+	struct json_writer writer;
+	buffer_init(&line, ANSWER_MAX_BYTES);
+	json_writer_init(&writer, &line);
+	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "revoked", span_text(options->key_id));
+	json_writer_end(&writer, '}');
+	printf("%s\n", buffer_text(&line));
+	buffer_release(&line);
 }
 
 /* Prints to stderr, also with --json. */
@@ -382,4 +401,12 @@ static void print_warnings(const struct json_node *answer)
 		json_node_text(json_node_at(warnings, i), &text);
 		fprintf(stderr, "deltabucketd: %.*s\n", (int)text.len, (const char *)text.data);
 	}
+}
+
+static void fail(
+	const struct keys_verb *verb, const struct keys_options *options, const struct error *err)
+{
+	char what[32];
+	snprintf(what, sizeof(what), "keys %s", verb->name);
+	command_words_fail(what, options->json, err);
 }

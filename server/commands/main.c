@@ -89,8 +89,7 @@ static void print(void (*fill)(struct buffer *out))
 
 static int version_command(int argument_count, char **arguments)
 {
-	(void)argument_count;
-	(void)arguments;
-	printf("deltabucketd %s\n", PACKAGE_VERSION);
+	const bool is_json = argument_count > 0 && strcmp(arguments[0], "--json") == 0;
+	printf(is_json ? "{\"version\":\"%s\"}\n" : "deltabucketd %s\n", PACKAGE_VERSION);
 	return 0;
 }

@@ -62,13 +62,13 @@ int rebuild_command(int argument_count, char **arguments)
 	bool help = false;
 	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
-		return command_words_end("rebuild", usage, help, &err);
+		return command_words_refuse("rebuild", usage, help, options.json, &err);
 	if (run(&options, &report, &err) != 0) {
 		if (report.nameless_packs > 0)
-			printf("%zu pack files of %" PRIu64 " bytes have no names\n",
+			fprintf(options.json ? stderr : stdout,
+				"%zu pack files of %" PRIu64 " bytes have no names\n",
 				report.nameless_packs, report.nameless_bytes);
-		fprintf(stderr, "deltabucketd: rebuild: %s\n", err.text);
-		return COMMAND_FAILED;
+		return command_words_fail("rebuild", options.json, &err);
 	}
 	if (options.json)
 		print_json(&report);
@@ -110,8 +110,8 @@ static int check(struct rebuild_options *options, struct error *err)
 static int run(const struct rebuild_options *options, struct rebuild_report *out, struct error *err)
 {
 	struct data_folder folder;
-	if (data_folder_open(&folder, file_system(), options->data, options->master_key, false,
-		    err) != 0)
+	if (data_folder_open(
+		    &folder, file_system(), options->data, options->master_key, false, err) != 0)
 		return -1;
 	const struct rebuild_params params = {.folder = folder.path,
 		.files = file_system(),

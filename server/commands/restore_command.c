@@ -73,12 +73,10 @@ int restore_command(int argument_count, char **arguments)
 	bool help = false;
 	const int parsed = parse(&line, &options, &help, &err);
 	if (parsed != 0)
-		return command_words_end("restore", usage, help, &err);
+		return command_words_refuse("restore", usage, help, options.json, &err);
 	const int status = run(&options, &err);
 	age_identities_wipe(&options.identities);
-	if (status < 0)
-		fprintf(stderr, "deltabucketd: restore: %s\n", err.text);
-	return status < 0 ? COMMAND_FAILED : status;
+	return status < 0 ? command_words_fail("restore", options.json, &err) : status;
 }
 
 static int parse(const struct command_line *line, struct restore_options *options, bool *out_help,
@@ -140,7 +138,8 @@ static int run_from(
 	if (backup_vault_find(&vault, target, err) != 0)
 		return -1;
 	if (vault.about.kind != ERROR_NONE)
-		fprintf(stderr, "deltabucketd: restore: %s It goes on with what the manifests say.\n",
+		fprintf(stderr,
+			"deltabucketd: restore: %s It goes on with what the manifests say.\n",
 			vault.about.text);
 	if (options->lists)
 		return list_moments(options, target, err);

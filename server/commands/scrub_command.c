@@ -62,13 +62,11 @@ int scrub_command(int argument_count, char **arguments)
 		.command = "scrub", .count = argument_count, .words = arguments};
 	bool help = false;
 	if (parse(&line, &options, &help, &err) != 0)
-		return command_words_end("scrub", usage, help, &err);
+		return command_words_refuse("scrub", usage, help, options.json, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
-	int status = COMMAND_FAILED;
-	if (run_scrub(&options, &answer, &err) == 0)
-		status = print_answer(&options, &answer);
-	else
-		fprintf(stderr, "deltabucketd: scrub: %s\n", err.text);
+	const int status = run_scrub(&options, &answer, &err) == 0
+		? print_answer(&options, &answer)
+		: command_words_fail("scrub", options.json, &err);
 	buffer_release(&answer);
 	return status;
 }

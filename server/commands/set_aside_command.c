@@ -39,9 +39,10 @@ static int parse(int count, char **words, struct set_aside_options *options, boo
 	struct error *err);
 static int check(const struct set_aside_options *options, struct error *err);
 static int run(const struct set_aside_options *options, struct error *err);
-static int drop_names(const struct set_aside_options *options, struct error *err);
-static int drop_all(
+static int drop(
 	const struct set_aside_options *options, const struct set_aside *aside, struct error *err);
+static int drop_each(const struct set_aside_options *options, const struct set_aside *aside,
+	struct json_writer *json, struct error *err);
 static void print_json(const struct set_aside *aside);
 static void print_list(const struct set_aside *aside);
 
@@ -52,11 +53,10 @@ int set_aside_command(int argument_count, char **arguments)
 	bool help = false;
 	const int parsed = parse(argument_count, arguments, &options, &help, &err);
 	if (parsed != 0)
-		return command_words_end("set-aside", usage, help, &err);
+		return command_words_refuse("set-aside", usage, help, options.json, &err);
 	if (run(&options, &err) == 0)
 		return 0;
-	fprintf(stderr, "deltabucketd: set-aside: %s\n", err.text);
-	return COMMAND_FAILED;
+	return command_words_fail("set-aside", options.json, &err);
 }
 
 static int parse(int count, char **words, struct set_aside_options *options, bool *out_help,
@@ -99,11 +99,9 @@ static int run(const struct set_aside_options *options, struct error *err)
 	struct set_aside aside;
 	if (data_folder_need_store(options->data, err) != 0)
 		return -1;
-	if (options->drops && !options->drops_all)
-		return drop_names(options, err);
 	if (set_aside_list(options->data, &aside, err) != 0)
 		return -1;
-	int result = options->drops ? drop_all(options, &aside, err) : 0;
+	const int result = options->drops ? drop(options, &aside, err) : 0;
 	if (!options->drops && options->json)
 		print_json(&aside);
 	else if (!options->drops)
@@ -112,20 +110,36 @@ static int run(const struct set_aside_options *options, struct error *err)
 	return result;
 }
 
-static int drop_names(const struct set_aside_options *options, struct error *err)
-{
-	for (size_t i = 1; i < options->words.count; i++)
-		if (set_aside_drop(file_system(), options->data, options->words.items[i], err) != 0)
-			return -1;
-	return 0;
-}
-
-static int drop_all(
+/* With --json prints what was dropped, also when it failed before the end. */
+static int drop(
 	const struct set_aside_options *options, const struct set_aside *aside, struct error *err)
 {
-	for (size_t i = 0; i < aside->count; i++)
-		if (set_aside_drop(file_system(), options->data, aside->files[i].name, err) != 0)
+	struct buffer out;
+	struct json_writer json;
+	buffer_init(&out, ANSWER_MAX_BYTES);
+	json_writer_init(&json, &out);
+	json_writer_object(&json, NULL);
+	json_writer_array(&json, "dropped");
+	const int result = drop_each(options, aside, &json, err);
+	json_writer_end(&json, ']');
+	json_writer_end(&json, '}');
+	if (options->json)
+		printf("%s\n", buffer_text(&out));
+	buffer_release(&out);
+	return result;
+}
+
+static int drop_each(const struct set_aside_options *options, const struct set_aside *aside,
+	struct json_writer *json, struct error *err)
+{
+	const bool all = options->drops_all;
+	const size_t count = all ? aside->count : options->words.count - 1;
+	for (size_t i = 0; i < count; i++) {
+		const char *const name = all ? aside->files[i].name : options->words.items[i + 1];
+		if (set_aside_drop(file_system(), options->data, name, err) != 0)
 			return -1;
+		json_writer_text(json, NULL, span_text(name));
+	}
 	return 0;
 }
 
