@@ -72,6 +72,8 @@ static void remove_at(struct replica_table *table, struct replica_run *run, size
 static void remove_run_at(struct replica_table *table, size_t at);
 static void count_replica(
 	const struct replica *replica, bool expired, struct replica_list_message *list);
+static void count_in_fleet(
+	const struct replica *replica, uint64_t target, struct replica_fleet *out);
 static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
@@ -196,6 +198,22 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 	}
 	lock_leave(&table->lock);
 	return taken;
+}
+
+void replica_table_fleet(
+	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out)
+{
+	memset(out, 0, sizeof(*out));
+	lock_enter(&table->lock);
+	const struct replica_run *const of_run = find_run(table, run);
+	const int64_t now = now_ms(table);
+	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
+		if (is_expired(of_run->replicas[i], now))
+			out->expired++;
+		else
+			count_in_fleet(of_run->replicas[i], target, out);
+	}
+	lock_leave(&table->lock);
 }
 
 bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step,
@@ -535,6 +553,21 @@ static void count_replica(
 		list->has_oldest = true;
 		list->oldest = replica->step;
 	}
+}
+
+static void count_in_fleet(
+	const struct replica *replica, uint64_t target, struct replica_fleet *out)
+{
+	out->states[replica->state]++;
+	out->without_step += !replica->has_step;
+	if (!replica->has_step)
+		return;
+	if (!out->has_oldest || replica->step < out->oldest)
+		out->oldest = replica->step;
+	if (!out->has_oldest || replica->step > out->newest)
+		out->newest = replica->step;
+	out->has_oldest = true;
+	out->behind += replica->step < target;
 }
 
 /* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.

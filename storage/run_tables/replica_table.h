@@ -54,6 +54,20 @@ struct replica_page {
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
 	struct arena *arena, struct replica_entry *out, struct replica_list_message *list);
 
+/* What the replicas of a run do, all together. Those with an expired lease count only as such. */
+struct replica_fleet {
+	uint64_t states[REPLICA_STATE_COUNT];
+	uint64_t expired;
+	uint64_t without_step;
+	bool has_oldest; /* a replica holds a step: */
+	uint64_t oldest; /* the lowest one */
+	uint64_t newest; /* the highest one */
+	uint64_t behind; /* replicas below the step that they are to serve */
+};
+/* `target` is the step to serve. All zero for a run without replicas. */
+void replica_table_fleet(
+	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out);
+
 /* For retention; only replicas with a lease count. The lowest step that one holds, and its id
  * (`out_id` may be NULL). False when none holds a step. */
 bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step,

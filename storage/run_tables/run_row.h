@@ -41,6 +41,17 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 /* Fails with no_bucket. */
 int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
 	struct run_message **out, size_t *out_count, struct error *err);
+/* The runs that have published last, the latest first, then those that have not published: up to
+ * `limit` of all buckets. Names are copied into the arena. */
+struct run_latest {
+	int64_t id;
+	struct span bucket;
+	struct span name;
+	int64_t published_ms; /* when its head was; 0: it has none */
+};
+int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
+	size_t *out_count, struct error *err);
+int run_row_count(struct db *db, int64_t *out, struct error *err);
 /* The step that the fleet is to serve: the rollback's, or else the head. */
 uint64_t run_row_target(const struct run_row *row);
 /* The texts of *out are those of `ref`, borrowed. */

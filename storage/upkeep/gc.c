@@ -208,9 +208,12 @@ static void refuse(struct asked_round *asked)
 static void answer(struct gc *gc, struct asked_round *asked)
 {
 	struct error err = {0};
+	const int64_t begun_us = clock_monotonic_us();
 	const int result = run_request(gc, &asked->request, &err);
-	if (!asked->request.dry_run)
+	if (!asked->request.dry_run) {
+		metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
+	}
 	call_resume(&asked->call, result != 0 ? &err : NULL);
 }
 
@@ -588,12 +591,14 @@ static void own_round(struct gc *gc)
 	struct error err = {0};
 	const struct gc_work work = work_of(gc, &report);
 	const bool is_whole = clock_monotonic_ms() >= gc->whole_round_due_ms;
+	const int64_t begun_us = clock_monotonic_us();
 	if (run_round(gc, &work, is_whole ? gc_next_of_all : gc_next_touched, &err) != 0) {
 		if (err.kind != ERROR_BUSY)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
 	} else if (is_whole) {
 		gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 	}
+	metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
 	log_round(gc, &report);
 }
 
