@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-enum { MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
+enum { MS_PER_SECOND = 1000, US_PER_SECOND = 1000000, NS_PER_US = 1000, NS_PER_MS = 1000000 };
 
 static const char *const day_names[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char *const month_names[] = {
@@ -64,6 +64,13 @@ int64_t clock_wall_ms(void)
 int64_t clock_monotonic_ms(void)
 {
 	return now_ms(CLOCK_MONOTONIC);
+}
+
+int64_t clock_monotonic_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * US_PER_SECOND + now.tv_nsec / NS_PER_US;
 }
 
 const struct clock_source *clock_system(void)

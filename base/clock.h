@@ -19,6 +19,7 @@ const struct clock_source *clock_system(void);
 /* The machine's own time, whatever clock a store was given. */
 int64_t clock_wall_ms(void);
 int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void); /* microseconds, for durations that are measured */
 
 /* A clock that moves only when a test sets now_ms. Pass &fake->source. */
 struct clock_fake {

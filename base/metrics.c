@@ -1,15 +1,55 @@
 #include "base/metrics.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/error.h"
+#include "base/clock.h"
+#include "base/histogram.h"
 #include "base/memory.h"
+#include "base/metric_text.h"
+
+enum { LABELS_MAX_BYTES = 128 };
 
 struct metrics {
 	_Atomic int64_t values[METRIC_COUNT];
+	struct histogram work[WORK_COUNT];
 };
+
+static const struct {
+	const char *name, *type, *help;
+} rows[] = {
+#define COUNTER                            "counter"
+#define GAUGE                              "gauge"
+#define METRIC(name, type, exported, help) [METRIC_##name] = {"deltabucket_" exported, type, help},
+#define WORK(name, label)
+#include "base/metrics.def"
+#undef METRIC
+#undef WORK
+#undef COUNTER
+#undef GAUGE
+};
+
+static const char *const work_labels[] = {
+#define METRIC(name, type, exported, help)
+#define WORK(name, label) [WORK_##name] = label,
+#include "base/metrics.def"
+#undef METRIC
+#undef WORK
+};
+
+/* From a commit on a fast disk to the proof of a large checkpoint. */
+static const int64_t work_bounds[] = {1000, 5000, 25 * 1000, 100 * 1000, 500 * 1000, 2500 * 1000,
+	15 * 1000 * 1000, 60 * 1000 * 1000, 600 * 1000 * 1000};
+
+static const struct histogram_plan work_plan = {
+	.name = "deltabucket_work_duration_seconds",
+	.help = "How long each piece of work behind the requests took, by its kind.",
+	.bounds = work_bounds,
+	.count = sizeof(work_bounds) / sizeof(work_bounds[0]),
+	.is_micros = true,
+};
+
+static void print_work(const struct metrics *metrics, struct buffer *out);
 
 struct metrics *metrics_new(void)
 {
@@ -43,31 +83,42 @@ int64_t metrics_get(const struct metrics *metrics, enum metric metric)
 		: 0;
 }
 
-static void add_lowered(struct buffer *out, const char *upper)
+void metrics_work(struct metrics *metrics, enum metric_work work, int64_t begun_us)
 {
-	for (const char *at = upper; *at != '\0'; at++)
-		buffer_add_byte(out,
-			*at >= 'A' && *at <= 'Z' ? (uint8_t)(*at + ('a' - 'A')) : (uint8_t)*at);
+	ASSERT((unsigned)work < WORK_COUNT);
+	if (metrics != NULL)
+		histogram_observe(
+			&metrics->work[work], &work_plan, clock_monotonic_us() - begun_us);
+}
+
+uint64_t metrics_work_count(const struct metrics *metrics, enum metric_work work)
+{
+	ASSERT((unsigned)work < WORK_COUNT);
+	return metrics != NULL ? histogram_count(&metrics->work[work]) : 0;
 }
 
 void metrics_print(const struct metrics *metrics, struct buffer *out)
 {
-	static const struct {
-		const char *name, *type, *help;
-	} rows[] = {
-#define METRIC(name, type, help) [METRIC_##name] = {"deltabucket_" #name, #type, help},
-#include "base/metrics.def"
-#undef METRIC
-	};
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
-		buffer_add_text(out, "# HELP ");
-		add_lowered(out, rows[i].name);
-		buffer_format(out, " %s\n# TYPE ", rows[i].help);
-		add_lowered(out, rows[i].name);
-		buffer_add_byte(out, ' ');
-		add_lowered(out, rows[i].type);
-		buffer_add_byte(out, '\n');
-		add_lowered(out, rows[i].name);
-		buffer_format(out, " %" PRId64 "\n", metrics_get(metrics, (enum metric)i));
+		metric_text_family(out, rows[i].name, rows[i].type, rows[i].help);
+		metric_text_number(
+			out, rows[i].name, span_of(NULL, 0), metrics_get(metrics, (enum metric)i));
 	}
+	if (metrics != NULL)
+		print_work(metrics, out);
+}
+
+static void print_work(const struct metrics *metrics, struct buffer *out)
+{
+	struct buffer labels;
+	buffer_init(&labels, LABELS_MAX_BYTES);
+	histogram_print_family(&work_plan, out);
+	for (size_t i = 0; i < WORK_COUNT; i++) {
+		if (histogram_count(&metrics->work[i]) == 0)
+			continue;
+		buffer_reset(&labels);
+		metric_text_label(&labels, "work", span_text(work_labels[i]));
+		histogram_print(&metrics->work[i], &work_plan, buffer_span(&labels), out);
+	}
+	buffer_release(&labels);
 }

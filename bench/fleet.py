@@ -46,10 +46,10 @@ def main():
             lags, sent, deltas = [], 0, 0
             for step in range(1, STEPS + 1):
                 time.sleep(1)
-                before = counter(daemon, 'bytes_sent')
+                before = counter(daemon, 'sent_bytes_total')
                 said = json.loads(daemon.client('publish', '--run', 'models/r', '--json', checkpoints[step]).stdout)
                 fleet = all_ready(daemon, step)
-                sent += counter(daemon, 'bytes_sent') - before
+                sent += counter(daemon, 'sent_bytes_total') - before
                 deltas += said['delta_bytes']
                 created = milliseconds(daemon.request('GET', f'/v1/runs/models/r/steps/{step}').json()['created'])
                 lags += sorted(milliseconds(one['updated']) - created for one in fleet)

@@ -25,7 +25,7 @@ ROUNDS = 3
 def received(daemon):
     """Bytes of request bodies so far."""
     text = daemon.request('GET', '/-/metrics').body.decode()
-    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith('deltabucket_bytes_received '))
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith('deltabucket_received_bytes_total '))
 
 
 class Client:

@@ -19,6 +19,7 @@
 #include "api/auth/keyring.h"
 #include "api/exchange/body_work.h"
 #include "api/exchange/context.h"
+#include "api/route/route_metrics.h"
 #include "base/digest/digest.h"
 #include "base/digest/fingerprint.h"
 #include "base/memory.h"
@@ -91,6 +92,7 @@ static void print_ready(const struct daemon *daemon);
 static void print_ca(const struct daemon *daemon);
 static void serve(struct daemon *daemon);
 static int wait_for_signal(int seconds, long nanoseconds);
+static void note_certificate(const struct daemon *daemon);
 static void reload_certificate(const struct daemon *daemon);
 static void drain(struct daemon *daemon);
 static void stop(struct daemon *daemon);
@@ -218,7 +220,10 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 		.clock = clock_system(),
 	};
 	daemon->certificate = certificate_open(&options, err);
-	return daemon->certificate != NULL ? 0 : -1;
+	if (daemon->certificate == NULL)
+		return -1;
+	note_certificate(daemon);
+	return 0;
 }
 
 static int open_store(struct daemon *daemon, struct error *err)
@@ -340,6 +345,7 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 		.clock = clock_system(),
 		.log = daemon->log,
 		.metrics = daemon->metrics,
+		.route_metrics = route_metrics_new(),
 		.region = configuration->region,
 		.default_namespace = configuration->default_namespace,
 		.domain = configuration->domain,
@@ -491,6 +497,12 @@ static int wait_for_signal(int seconds, long nanoseconds)
 	return got < 0 ? 0 : got;
 }
 
+static void note_certificate(const struct daemon *daemon)
+{
+	metrics_set(daemon->metrics, METRIC_CERTIFICATE_ENDS,
+		certificate_ends_ms(daemon->certificate) / 1000);
+}
+
 static void reload_certificate(const struct daemon *daemon)
 {
 	struct error err = {0};
@@ -500,6 +512,7 @@ static void reload_certificate(const struct daemon *daemon)
 		log_failure(daemon->log, LOG_ERROR, NULL, "certificate_not_reloaded", &err);
 		return;
 	}
+	note_certificate(daemon);
 	const struct log_field field =
 		log_number("ends_ms", certificate_ends_ms(daemon->certificate));
 	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
@@ -543,6 +556,7 @@ static void stop(struct daemon *daemon)
 	listener_stop(daemon->listener);
 	trusted_proxies_free(daemon->proxies);
 	close_shares(daemon);
+	route_metrics_free(daemon->context.route_metrics);
 	keyring_close(daemon->keyring);
 	if (daemon->store != NULL)
 		store_close(daemon->store);

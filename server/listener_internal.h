@@ -102,9 +102,11 @@ struct request {
 	bool expects_continue;
 	_Atomic int wait_state;
 	int64_t started_ms;
-	uint64_t received; /* bytes of the body that the sink took */
-	uint64_t dropped;  /* bytes of the body */
-	uint64_t sent;     /* bytes of the reply's body */
+	int64_t started_us; /* the machine's own time, whatever clock the context has */
+	bool waited;        /* it had a long wait, or is a stream of events */
+	uint64_t received;  /* bytes of the body that the sink took */
+	uint64_t dropped;   /* bytes of the body */
+	uint64_t sent;      /* bytes of the reply's body */
 	/* the peer; once the headers are here, the client that a trusted proxy names */
 	struct client_address client;
 	char *target_text; /* as sent */

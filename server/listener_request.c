@@ -18,7 +18,9 @@
 
 #include "api/auth/keyring.h"
 #include "api/exchange/caller.h"
+#include "api/route/route_metrics.h"
 #include "api/route/router.h"
+#include "base/clock.h"
 #include "base/encode.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -104,6 +106,7 @@ struct request *request_new(
 	request->connection = connection;
 	request->link = connection_find(connection);
 	request->started_ms = context->clock->monotonic_ms(context->clock);
+	request->started_us = clock_monotonic_us();
 	request->target_text = memory_copy_text(uri);
 	exchange->ops = &request_ops;
 	exchange->context = context;
@@ -233,8 +236,8 @@ static void listener_request_walk_headers(struct exchange *exchange,
 
 static void walk_headers(struct request *request, const struct header_walk *walk)
 {
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND,
-		listener_request_walk_header, (void *)walk);
+	MHD_get_connection_values_n(
+		request->connection, MHD_HEADER_KIND, listener_request_walk_header, (void *)walk);
 }
 
 static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
@@ -525,6 +528,7 @@ static bool suspend(struct request *request)
 	int expected = WAIT_RUNNING;
 	ASSERT(!request->suspended);
 	request->suspended = true;
+	request->waited |= request->exchange.wait != NULL || request->exchange.reply.is_endless;
 	atomic_fetch_add(&request->reactor->listener->inside, 1);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
 	connection_begin_wait(request->link, request);
@@ -603,6 +607,15 @@ static void count_request(const struct request *request)
 	metrics_add(
 		metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
 	metrics_add(metrics, METRIC_BYTES_SENT, (int64_t)request->sent);
+	const struct route_sample sample = {
+		.face = request->exchange.face,
+		.route = request->exchange.route,
+		.status = request->exchange.reply.status,
+		.waited = request->waited,
+		.us = clock_monotonic_us() - request->started_us,
+		.reply_bytes = request->sent,
+	};
+	route_metrics_count(request->exchange.context->route_metrics, &sample);
 }
 
 static void log_request(struct request *request, bool whole)

@@ -11,13 +11,14 @@
 #include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
+#include "api/admin/admin_metrics.h"
 #include "api/admin/admin_scrub.h"
 #include "api/admin/admin_storage.h"
 #include "api/admin/admin_usage.h"
 #include "api/exchange/readiness.h"
 #include "storage/packs/store_health.h"
 
-enum { METRICS_MAX_BYTES = 256 * 1024, READY_MAX_BYTES = 4096 };
+enum { READY_MAX_BYTES = 4096 };
 
 static enum next admin_health_begin(struct exchange *exchange)
 {
@@ -69,16 +70,6 @@ static enum next admin_ca_begin(struct exchange *exchange)
 	return exchange_fail(exchange, &err);
 }
 
-static enum next admin_metrics_begin(struct exchange *exchange)
-{
-	struct buffer body;
-	store_measure_disk(exchange->context->store);
-	buffer_init(&body, METRICS_MAX_BYTES);
-	metrics_print(exchange->context->metrics, &body);
-	return exchange_reply_buffer(
-		exchange, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
-}
-
 enum { GET_HEAD = METHOD_GET | METHOD_HEAD };
 
 const struct route admin_routes[] = {
@@ -89,7 +80,7 @@ const struct route admin_routes[] = {
 	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", admin_ca_begin,
 		NULL, NULL},
 	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
-		admin_metrics_begin, NULL, NULL},
+		admin_metrics_begin, NULL, admin_metrics_resume},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys",
 		admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey",

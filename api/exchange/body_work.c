@@ -48,6 +48,11 @@ void body_work_stop(struct body_work *work)
 	free(work);
 }
 
+size_t body_work_waiting(struct body_work *work)
+{
+	return work != NULL ? helpers_waiting(work->helpers) : 0;
+}
+
 bool body_work_is_for(const struct exchange *exchange)
 {
 	return exchange->context->body_work != NULL &&

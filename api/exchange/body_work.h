@@ -12,6 +12,8 @@ struct body_work *body_work_start(unsigned threads);
 /* To be called after all exchanges have ended. NULL is fine. */
 void body_work_stop(struct body_work *work);
 
+size_t body_work_waiting(struct body_work *work); /* bodies; NULL: none */
+
 /* Whether the pool exists and the exchange's body is over BODY_WORK_LEAST_BYTES. */
 bool body_work_is_for(const struct exchange *exchange);
 /* Runs `finish` on the pool. Returns NEXT_WAIT; the caller calls body_work_resume when the exchange

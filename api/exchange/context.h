@@ -11,6 +11,7 @@
 
 struct keyring;
 struct body_work;
+struct route_metrics;
 
 /* The resources that all callers share (base/thread/share.h). NULL: without a limit. */
 struct api_shares {
@@ -28,8 +29,9 @@ struct api_context {
 	const struct clock_source *clock;
 	struct log *log;
 	struct metrics *metrics;
-	const char *region;            /* in HeadBucket and errors; "us-east-1" */
-	const char *default_namespace; /* "main" */
+	struct route_metrics *route_metrics; /* NULL: requests are not counted by operation */
+	const char *region;                  /* in HeadBucket and errors; "us-east-1" */
+	const char *default_namespace;       /* "main" */
 	/* the URL in replies, without a slash at the end; NULL: from the request (base_url.h) */
 	const char *public_url;
 	/* whether Hub buckets are public when the request that makes them does not say */

@@ -23,6 +23,7 @@ struct helpers {
 	struct lock_condition wake;
 	struct helper_lane *first; /* lanes with work that no worker has taken */
 	struct helper_lane *last;
+	size_t waiting; /* jobs that no worker has taken */
 	bool stopping;
 	unsigned threads;
 	struct helper_worker *workers;
@@ -75,6 +76,7 @@ void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct he
 	else
 		lane->first = job;
 	lane->last = job;
+	helpers->waiting++;
 	bool running = false;
 	for (unsigned i = 0; i < helpers->threads; i++)
 		if (helpers->workers[i].lane == lane) {
@@ -84,6 +86,14 @@ void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct he
 	if (!running && !lane->scheduled)
 		helpers_enqueue(helpers, lane);
 	lock_leave(&helpers->lock);
+}
+
+size_t helpers_waiting(struct helpers *helpers)
+{
+	lock_enter(&helpers->lock);
+	const size_t waiting = helpers->waiting;
+	lock_leave(&helpers->lock);
+	return waiting;
 }
 
 static void *helpers_run(void *argument)
@@ -122,6 +132,8 @@ static struct helper_job *helpers_dequeue(struct helper_worker *worker)
 	lane->first = job->next;
 	if (lane->first == NULL)
 		lane->last = NULL;
+	ASSERT(helpers->waiting > 0);
+	helpers->waiting--;
 	worker->lane = lane;
 	worker->more = lane->first != NULL ? lane : NULL;
 	return job;

@@ -5,6 +5,7 @@
 #define BASE_THREAD_HELPERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct helpers;
 
@@ -22,5 +23,6 @@ struct helper_lane { /* Embed it in the owner of the jobs, zeroed. */
 struct helpers *helpers_start(unsigned threads);
 void helpers_stop(struct helpers *helpers); /* runs the queued jobs, then joins the threads */
 void helpers_submit(struct helpers *helpers, struct helper_lane *lane, struct helper_job *job);
+size_t helpers_waiting(struct helpers *helpers); /* jobs that no thread has taken yet */
 
 #endif

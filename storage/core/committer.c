@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread/lock.h"
 #include "storage/core/change_feed.h"
@@ -122,6 +123,7 @@ void committer_submit(struct committer *committer, struct change *change)
 		else
 			committer->first = change;
 		committer->last = change;
+		metrics_add(committer->metrics, METRIC_CHANGES_WAITING, 1);
 		lock_signal(&committer->arrived);
 	}
 	lock_leave(&committer->lock);
@@ -195,6 +197,7 @@ static bool take_batch(struct committer *committer, struct batch *batch)
 static void run_batch(struct committer *committer, struct batch *batch)
 {
 	struct error error;
+	const int64_t begun_us = clock_monotonic_us();
 	if (!batch->is_alone)
 		place_all(batch);
 	const bool committed = commit_batch(committer, batch, &error) == 0;
@@ -203,6 +206,7 @@ static void run_batch(struct committer *committer, struct batch *batch)
 	if (committed) {
 		acknowledge(committer);
 		metrics_add(committer->metrics, METRIC_COMMITS, 1);
+		metrics_work(committer->metrics, WORK_COMMIT, begun_us);
 		if (committer->packs != NULL)
 			pack_store_shared_committed(committer->packs);
 	} else {
@@ -361,6 +365,7 @@ static void settle(struct committer *committer, struct batch *batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		metrics_add(committer->metrics,
 			batch->changes[i]->failed ? METRIC_CHANGES_REFUSED : METRIC_CHANGES, 1);
+		metrics_add(committer->metrics, METRIC_CHANGES_WAITING, -1);
 		batch->changes[i]->done(batch->changes[i]); /* invariant 2: COMMIT has returned */
 	}
 }

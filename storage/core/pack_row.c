@@ -19,6 +19,7 @@ static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE nu
 static const char SQL_PACK_NUMBER[] = "SELECT number FROM packs WHERE id = ?1";
 static const char SQL_PACK_NUMBERS[] =
 	"SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
+static const char SQL_PACK_COUNT[] = "SELECT count(*) FROM packs";
 static const char SQL_PACK_BYTES[] = "SELECT coalesce(sum(length), 0) FROM packs";
 static const char SQL_PACK_MARK[] = "SELECT first, count FROM segments WHERE pack = ?1";
 static const char SQL_PACK_NAMED[] =
@@ -85,6 +86,11 @@ int pack_row_bytes(struct db *db, uint64_t *out, struct error *err)
 		return -1;
 	*out = bytes > 0 ? (uint64_t)bytes : 0;
 	return 0;
+}
+
+int pack_row_count(struct db *db, int64_t *out, struct error *err)
+{
+	return db_find_i64(db, SQL_PACK_COUNT, out, err) < 0 ? -1 : 0;
 }
 
 int pack_row_name(struct db *db, const struct pack_id *id, int64_t names, struct error *err)

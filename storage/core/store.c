@@ -210,6 +210,8 @@ void store_measure_disk(const struct store *store)
 		return;
 	metrics_set(store->metrics, METRIC_DISK_BYTES, (int64_t)space.all);
 	metrics_set(store->metrics, METRIC_DISK_FREE_BYTES, (int64_t)space.free);
+	metrics_set(store->metrics, METRIC_DISK_RESERVE_BYTES,
+		(int64_t)disk_floor_kept(&store->floor, &space));
 }
 
 const char *store_folder(const struct store *store)

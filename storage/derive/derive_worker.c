@@ -85,12 +85,14 @@ static int work_once(struct derive_worker *worker)
 	const int found = find_next(worker, &version, &err);
 	if (found != 1)
 		return 0;
+	const int64_t begun_us = clock_monotonic_us();
 	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
 		log_failed_version(worker, "derive_failed", version, &err);
 		worker->after = version;
 		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
 		return 1;
 	}
+	metrics_work(store_metrics(worker->store), WORK_DERIVE, begun_us);
 	if (outcome.is_swapped) {
 		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
 		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED,

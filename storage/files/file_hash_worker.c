@@ -160,6 +160,7 @@ static void give_batch(struct file_hash_worker *worker, const int64_t *versions,
 	struct file_hash_found found[BATCH];
 	struct error err = {0};
 	size_t used = 0;
+	const int64_t begun_us = clock_monotonic_us();
 	ASSERT(count >= 1 && count <= BATCH);
 	for (size_t i = 0; i < count; i++) {
 		const int got = !worker_thread_is_stopping(&worker->thread)
@@ -171,10 +172,12 @@ static void give_batch(struct file_hash_worker *worker, const int64_t *versions,
 	}
 	if (used == 0)
 		return;
-	if (file_hash_write(worker->store, found, used, &err) != 0)
+	if (file_hash_write(worker->store, found, used, &err) != 0) {
 		put_off(worker, versions[count - 1], &err);
-	else
-		metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
+		return;
+	}
+	metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
+	metrics_work(store_metrics(worker->store), WORK_FILE_HASH, begun_us);
 }
 
 /* 1: `out` has a hash to write; 0: nothing to do now; -1: the version failed. */

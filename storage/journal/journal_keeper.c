@@ -180,6 +180,7 @@ static int make_snapshot(struct journal_keeper *keeper, struct error *err)
 {
 	struct journal_header header;
 	uint64_t bytes = 0;
+	const int64_t begun_us = clock_monotonic_us();
 	struct db *db = db_open(keeper->catalog_path, DB_READ, err);
 	if (db == NULL)
 		return -1;
@@ -193,6 +194,7 @@ static int make_snapshot(struct journal_keeper *keeper, struct error *err)
 	if (result != 0)
 		return -1;
 	journal_note_snapshot(keeper->journal, &header.point, bytes);
+	metrics_work(keeper->metrics, WORK_SNAPSHOT, begun_us);
 	const struct log_field fields[] = {
 		log_number("change", header.point.change), log_number("bytes", (int64_t)bytes)};
 	log_event(keeper->log, LOG_INFO, NULL, "snapshot_made", fields, 2);

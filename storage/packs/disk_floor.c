@@ -30,10 +30,15 @@ int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct
 	if (floor == NULL || floor->bytes + bytes == 0 ||
 		floor->files->space(floor->files, floor->folder, &space) != 0)
 		return 0;
-	const uint64_t kept = floor->bytes < space.all / SHARE ? floor->bytes : space.all / SHARE;
+	const uint64_t kept = disk_floor_kept(floor, &space);
 	if (space.free >= kept && space.free - kept >= bytes)
 		return 0;
 	return refuse(space.free, kept, bytes, err);
+}
+
+uint64_t disk_floor_kept(const struct disk_floor *floor, const struct file_space *space)
+{
+	return floor->bytes < space->all / SHARE ? floor->bytes : space->all / SHARE;
 }
 
 static int refuse(uint64_t free, uint64_t kept, uint64_t needed, struct error *err)

@@ -19,6 +19,8 @@ struct disk_floor {
 int disk_floor_check(const struct disk_floor *floor, struct error *err);
 /* The same for content of this length, if it is known before the content comes. */
 int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct error *err);
+/* How much must stay free of a disk of this size. */
+uint64_t disk_floor_kept(const struct disk_floor *floor, const struct file_space *space);
 /* Whether the error is such a refusal, unchanged: it has numbers and names no file. */
 bool disk_floor_refuses(const struct error *err);
 

@@ -111,7 +111,7 @@ void pack_recovery_tell_missing(const struct pack_recovery *recovery, struct sto
 	buffer_format(&text, "%zu of %zu had no file at the start: ", facts->missing, facts->named);
 	name_missing(recovery, &text);
 	buffer_add_text(&text, ".");
-	store_health_set_missing(health, buffer_text(&text));
+	store_health_set_missing(health, facts->missing, buffer_text(&text));
 	buffer_release(&text);
 }
 

@@ -73,8 +73,10 @@ int pack_store_shared_sync(struct pack_store *store, struct error *err)
 	for (struct shared_pack *pack = store->shared.first; pack != NULL; pack = pack->next) {
 		if (!pack->dirty)
 			continue;
+		const int64_t begun_us = clock_monotonic_us();
 		if (pack_writer_sync(pack->writer, err) != 0)
 			return -1;
+		metrics_work(store->metrics, WORK_PACK_SYNC, begun_us);
 		pack->dirty = false;
 	}
 	return 0;

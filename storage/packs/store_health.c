@@ -115,11 +115,12 @@ void store_health_set_read_only(struct store_health *health, const char *why)
 	set_reads_only(health, why, true);
 }
 
-void store_health_set_missing(struct store_health *health, const char *why)
+void store_health_set_missing(struct store_health *health, size_t count, const char *why)
 {
 	lock_enter(&health->lock);
 	snprintf(health->missing_text, sizeof(health->missing_text), "%s", why);
 	lock_leave(&health->lock);
+	metrics_set(health->metrics, METRIC_PACKS_MISSING, (int64_t)count);
 	tell(health, LOG_ERROR, "packs_missing", why);
 }
 
@@ -144,7 +145,8 @@ void store_health_note_success(struct store_health *health)
 {
 	atomic_store(&health->written_ms, clock_monotonic_ms());
 	atomic_store(&health->is_asked, false);
-	atomic_store(&health->is_failing, false);
+	if (atomic_exchange(&health->is_failing, false))
+		metrics_set(health->metrics, METRIC_WRITES_FAIL, 0);
 	if (!atomic_load(&health->reads_only))
 		return;
 	lock_enter(&health->lock);
@@ -177,8 +179,10 @@ void store_health_note_try(struct store_health *health, const struct error *why)
 	if (why == NULL)
 		store_health_note_success(health);
 	else if (why->kind < sizeof(tells) / sizeof(tells[0]) && tells[why->kind] &&
-		!atomic_exchange(&health->is_failing, true))
+		!atomic_exchange(&health->is_failing, true)) {
+		metrics_set(health->metrics, METRIC_WRITES_FAIL, 1);
 		log_failure(health->log, LOG_ERROR, NULL, "writes_fail", why);
+	}
 }
 
 /* Anybody may be told, so the reason stays in the log. */
@@ -194,6 +198,7 @@ int store_health_check_write(struct store_health *health, struct error *err)
 
 void store_health_set_unnamed(struct store_health *health, bool is_unnamed)
 {
+	metrics_set(health->metrics, METRIC_CATALOG_LOST, is_unnamed);
 	if (!atomic_exchange(&health->is_unnamed, is_unnamed) && is_unnamed)
 		tell(health, LOG_ERROR, "catalog_unnamed", unnamed_text);
 }

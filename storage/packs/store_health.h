@@ -28,8 +28,9 @@ bool store_health_wait(struct store_health *health, int64_t timeout_ms);
 
 /* From now on this process only reads the store. `why` is a sentence. */
 void store_health_set_read_only(struct store_health *health, const char *why);
-/* Pack files that the catalog names are absent: `why` is a sentence that names them. Logged. */
-void store_health_set_missing(struct store_health *health, const char *why);
+/* So many pack files that the catalog names are absent: `why` is a sentence that names them.
+ * Logged. */
+void store_health_set_missing(struct store_health *health, size_t count, const char *why);
 /* To be called when a write to the data folder failed or succeeded. A file system that accepts no
  * writes makes the store read-only until a write succeeds again. */
 void store_health_note_failure(struct store_health *health, const struct error *err);

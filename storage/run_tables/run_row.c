@@ -43,13 +43,18 @@ static const char SQL_RUN_PLACE[] =
 	"SELECT " RUN_PLACE_COLUMNS
 	" FROM runs JOIN buckets ON buckets.id = runs.bucket" RUN_PLACE_ACCOUNT
 	" WHERE runs.id = ?1 AND runs.name IS NOT NULL";
+static const char SQL_RUN_LATEST[] =
+	"SELECT runs.id, buckets.name, runs.name, steps.created_ms FROM runs JOIN buckets ON buckets.id = runs.bucket"
+	" LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
+	" ORDER BY steps.created_ms DESC, runs.id DESC LIMIT ?1";
+static const char SQL_RUN_COUNT[] = "SELECT count(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
-static const char SQL_RUN_COUNT[] =
+static const char SQL_RUN_COUNT_IN[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
@@ -124,6 +129,28 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 			(int)span_slice(bucket, 0, 128).len, (const char *)bucket.data,
 			(int)span_slice(ref->name, 0, 128).len, (const char *)ref->name.data);
 	return got == 1 ? 0 : -1;
+}
+
+int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
+	size_t *out_count, struct error *err)
+{
+	struct db_statement *const rows = db_query(db, SQL_RUN_LATEST, err, db_i64((int64_t)limit));
+	int got;
+	*out_count = 0;
+	while ((got = db_step(rows, err)) == 1) {
+		ASSERT(*out_count < limit);
+		out[(*out_count)++] = (struct run_latest){.id = db_column_i64(rows, 0),
+			.bucket = arena_copy(arena, db_column_blob(rows, 1)),
+			.name = arena_copy(arena, db_column_blob(rows, 2)),
+			.published_ms = db_column_i64(rows, 3)};
+	}
+	db_reset(rows);
+	return got;
+}
+
+int run_row_count(struct db *db, int64_t *out, struct error *err)
+{
+	return db_find_i64(db, SQL_RUN_COUNT, out, err) < 0 ? -1 : 0;
 }
 
 uint64_t run_row_target(const struct run_row *row)
@@ -255,11 +282,12 @@ int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	return got < 0 ? -1 : 0;
 }
 
-int run_row_count(
+int run_row_count_in(
 	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err)
 {
 	int64_t count = 0;
-	if (db_find_i64(db, SQL_RUN_COUNT, &count, err, db_i64(bucket), db_i64((int64_t)most)) < 0)
+	if (db_find_i64(db, SQL_RUN_COUNT_IN, &count, err, db_i64(bucket), db_i64((int64_t)most)) <
+		0)
 		return -1;
 	*out_count = (uint64_t)count;
 	return 0;

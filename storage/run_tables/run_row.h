@@ -60,6 +60,17 @@ int run_row_list_all(struct db *db, const struct run_place_scan *scan, struct ar
 /* 1, 0 when the run is absent or has ended, -1. */
 int run_row_find_place(
 	struct db *db, int64_t id, struct arena *arena, struct run_place *out, struct error *err);
+/* The runs that have published last, the latest first, then those that have not published: up to
+ * `limit` of all buckets. Names are copied into the arena. */
+struct run_latest {
+	int64_t id;
+	struct span bucket;
+	struct span name;
+	int64_t published_ms; /* when its head was; 0: it has none */
+};
+int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
+	size_t *out_count, struct error *err);
+int run_row_count(struct db *db, int64_t *out, struct error *err);
 /* The step that the fleet is to serve: the rollback's, or else the head. */
 uint64_t run_row_target(const struct run_row *row);
 /* The texts of *out are those of `ref`, borrowed. */
@@ -77,7 +88,7 @@ int run_row_load_schema(
 	struct db *db, const struct run_row *row, struct buffer *out, struct error *err);
 int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err);
 /* Counts the runs of a bucket, up to `most`. */
-int run_row_count(
+int run_row_count_in(
 	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err);
 /* Takes the name away: only the sweeper still sees the run. */
 int run_row_end(struct db *db, int64_t run, struct error *err);

@@ -40,6 +40,8 @@ static const char SQL_STEP_UNPROVEN[] =
 	", run FROM steps WHERE state = 0 AND verified = 0 AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_STEP_VERIFIED[] =
 	"UPDATE steps SET verified = ?2, verify_error = ?3 WHERE id = ?1";
+static const char SQL_STEP_COUNT_UNPROVEN[] =
+	"SELECT count(*) FROM steps WHERE state = 0 AND verified = 0";
 static const char SQL_STEP_REASON[] = "SELECT verify_error FROM steps WHERE id = ?1";
 static const char SQL_MANIFEST_ADD[] =
 	"INSERT INTO step_manifests (step, manifest, tensor_digests, checksum) VALUES (?1, ?2, ?3, ?4)";
@@ -161,6 +163,11 @@ int step_row_find_unproven(
 	}
 	db_reset(row);
 	return got;
+}
+
+int step_row_count_unproven(struct db *db, int64_t *out, struct error *err)
+{
+	return db_find_i64(db, SQL_STEP_COUNT_UNPROVEN, out, err) < 0 ? -1 : 0;
 }
 
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified,

@@ -13,6 +13,7 @@ static const char SQL_WEBHOOK_NEXT_RUN[] =
 static const char SQL_WEBHOOK_DUE[] =
 	"SELECT id, run, body, attempts, due_ms FROM webhook_events "
 	"WHERE run = ?1 AND +due_ms <= ?2 ORDER BY +due_ms, id LIMIT 1";
+static const char SQL_WEBHOOK_COUNT_ALL[] = "SELECT count(*) FROM webhook_events";
 static const char SQL_WEBHOOK_POSTPONE[] =
 	"UPDATE webhook_events SET attempts = attempts + 1, due_ms = ?2 WHERE id = ?1";
 static const char SQL_WEBHOOK_REMOVE[] = "DELETE FROM webhook_events WHERE id = ?1";
@@ -61,6 +62,11 @@ int webhook_row_find_due(struct db *db, int64_t run, int64_t now_ms, struct aren
 	}
 	db_reset(row);
 	return got;
+}
+
+int webhook_row_count(struct db *db, int64_t *out, struct error *err)
+{
+	return db_find_i64(db, SQL_WEBHOOK_COUNT_ALL, out, err) < 0 ? -1 : 0;
 }
 
 int webhook_row_postpone(struct db *db, int64_t id, int64_t due_ms, struct error *err)

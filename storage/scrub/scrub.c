@@ -23,10 +23,10 @@
 #include "storage/scrub/want_search.h"
 
 enum {
-	WATCH_MS = 60 * 1000, /* between two looks at whether there is work */
-	PAUSE_MS = 20,        /* shorter pauses are added up */
-	SLICE_MS = 200,       /* of a pause, after which a request is noticed */
-	SAVE_MS = 5000,       /* between two writes of the place */
+	WATCH_MS = 60 * 1000,            /* between two looks at whether there is work */
+	PAUSE_MS = 20,                   /* shorter pauses are added up */
+	SLICE_MS = 200,                  /* of a pause, after which a request is noticed */
+	SAVE_MS = 5000,                  /* between two writes of the place */
 	HEAL_FAILED_MS = 60 * 60 * 1000, /* until a pack that could not be written is tried again */
 	HEAL_AGAIN_MS = 10, /* until packs that are being sealed can be written again */
 	HEAL_TRIES = 500,
@@ -398,7 +398,10 @@ static int scan_pack(struct scrub *scrub, const struct pack_record *record, stru
 		.passed = scrub_passed,
 		.owner = scrub,
 		.report = &scrub->state.report};
+	const int64_t begun_us = clock_monotonic_us();
 	const int got = scrub_pack_scan(&work, &record->id, scrub->state.chunk, err);
+	if (got == 1)
+		metrics_work(store_metrics(scrub->store), WORK_SCRUB_PACK, begun_us);
 	scrub->state.report.packs += got == 1;
 	if (got >= 0 || !goes_on(scrub))
 		return got;

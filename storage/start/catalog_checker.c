@@ -131,8 +131,7 @@ static void try_write(struct catalog_checker *checker)
 	struct checker_change change = {
 		.change = {.apply = catalog_checker_apply_try}, .store = checker->store};
 	struct error why;
-	const int result =
-		committer_run(store_committer(checker->store), &change.change, &why);
+	const int result = committer_run(store_committer(checker->store), &change.change, &why);
 	store_health_note_try(store_health(checker->store), result == 0 ? NULL : &why);
 }
 
@@ -165,6 +164,7 @@ static int look(struct catalog_checker *checker, struct error *err)
 	const struct db_check check = {.found = catalog_checker_take_finding,
 		.goes_on = catalog_checker_goes_on,
 		.owner = checker};
+	const int64_t begun_us = clock_monotonic_us();
 	struct db *db = db_open(store_catalog_path(checker->store), DB_READ, err);
 	if (db == NULL)
 		return -1;
@@ -181,6 +181,8 @@ static int look(struct catalog_checker *checker, struct error *err)
 	if (result == 0 && checker->table_findings + checker->other_findings == 0)
 		checker->damage_seen = db_damage(db); /* pages found damaged meanwhile are right */
 	db_close(db);
+	if (result == 0)
+		metrics_work(store_metrics(checker->store), WORK_CATALOG_CHECK, begun_us);
 	return result;
 }
 

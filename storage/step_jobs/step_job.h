@@ -24,6 +24,7 @@ struct step_job {
 };
 struct step_job_kind {
 	const char *name; /* in the log */
+	enum metric_work work;
 	/* Finds the first job with an id above `after`: 1, 0, -1. It reads the catalog, so it must
 	 * be quick. The caller sets the kind. NULL: the kind has only requested jobs. */
 	int (*find_next)(struct db *db, int64_t after, struct step_job *out, struct error *err);

@@ -47,6 +47,7 @@ struct step_worker {
 
 static int64_t step_worker_round(void *owner);
 static int64_t review_aside(struct step_worker *worker);
+static void tell_counts(const struct step_worker *worker);
 static void work_through(struct step_worker *worker, bool looks);
 static int next_job(struct step_worker *worker, bool looks, struct step_job *out, bool *out_asked,
 	struct error *err);
@@ -185,7 +186,16 @@ static int64_t review_aside(struct step_worker *worker)
 		else if (next == 0 || left < next)
 			next = left;
 	}
+	tell_counts(worker);
 	return next;
+}
+
+static void tell_counts(const struct step_worker *worker)
+{
+	struct metrics *const metrics = store_metrics(worker->work.store);
+	lock_assert_held(&worker->thread.lock);
+	metrics_set(metrics, METRIC_STEP_JOBS_ASKED, (int64_t)worker->asked_count);
+	metrics_set(metrics, METRIC_STEP_JOBS_ASIDE, (int64_t)worker->aside_count);
 }
 
 static void work_through(struct step_worker *worker, bool looks)
@@ -342,9 +352,13 @@ static bool same_job(const struct step_job *a, const struct step_job *b)
 static void run_job(struct step_worker *worker, const struct step_job *job, bool is_asked)
 {
 	struct error err = {0};
+	struct metrics *const metrics = store_metrics(worker->work.store);
 	count_turn(worker, job);
-	if (job->kind->run(&worker->work, job, &err) != 0 &&
-		!worker_thread_is_stopping(&worker->thread)) {
+	const int64_t begun_us = clock_monotonic_us();
+	if (job->kind->run(&worker->work, job, &err) == 0) {
+		metrics_work(metrics, job->kind->work, begun_us);
+	} else if (!worker_thread_is_stopping(&worker->thread)) {
+		metrics_add(metrics, METRIC_STEP_JOBS_FAILED, 1);
 		put_aside(worker, job, &err);
 		log_job_failure(worker, job, &err);
 	}
@@ -378,6 +392,7 @@ static void put_aside(
 	lock_enter(&worker->thread.lock);
 	if (find_aside(worker, job) == NULL && worker->aside_count < ASIDE_MAX)
 		worker->aside[worker->aside_count++] = (struct aside){*job, until, *err};
+	tell_counts(worker);
 	lock_leave(&worker->thread.lock);
 }
 
@@ -402,6 +417,7 @@ static void end_asked(struct step_worker *worker)
 	worker->asked_count--;
 	for (size_t i = 0; i < worker->asked_count; i++)
 		worker->asked[i] = worker->asked[i + 1];
+	tell_counts(worker);
 	lock_leave(&worker->thread.lock);
 	step_watch_published(
 		store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_topic());
@@ -450,6 +466,7 @@ static int queue_asked(struct step_worker *worker, const struct step_job *job, s
 			"Too many jobs of this kind are requested, or the server is stopping. Ask again later.");
 	ASSERT(worker->asked_count < ASKED_MAX);
 	worker->asked[worker->asked_count++] = *job;
+	tell_counts(worker);
 	return 0;
 }
 

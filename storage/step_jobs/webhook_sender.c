@@ -148,6 +148,7 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 	struct webhook_url url;
 	struct error failure = {0};
 	ASSERT(event->run != 0 && arena != NULL);
+	const int64_t begun_us = clock_monotonic_us();
 	const int found = find_url(sender->plan.store, event->run, arena, &url, err);
 	if (found < 0)
 		return -1;
@@ -159,6 +160,7 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 		log_failed_attempt(sender, event, settle.remove, &failure);
 	} else if (found == 1) {
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);
+		metrics_work(store_metrics(sender->plan.store), WORK_WEBHOOK, begun_us);
 	}
 	return committer_run(store_committer(sender->plan.store), &settle.change, err);
 }

@@ -220,11 +220,14 @@ static void refuse(struct asked_round *asked)
 static void answer(struct gc *gc, struct asked_round *asked)
 {
 	struct error err = {0};
+	const int64_t begun_us = clock_monotonic_us();
 	const int result = run_request(gc, &asked->request, &err);
-	if (!asked->request.dry_run)
+	if (!asked->request.dry_run) {
+		metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
-	if (!asked->request.dry_run && result == 0)
-		note_round(gc, &asked->request);
+		if (result == 0)
+			note_round(gc, &asked->request);
+	}
 	call_resume(&asked->call, result != 0 ? &err : NULL);
 }
 
@@ -602,6 +605,7 @@ static void own_round(struct gc *gc)
 	struct error err = {0};
 	const struct gc_work work = work_of(gc, &request.report);
 	const bool is_whole = clock_monotonic_ms() >= gc->whole_round_due_ms;
+	const int64_t begun_us = clock_monotonic_us();
 	if (run_round(gc, &work, is_whole ? gc_next_of_all : gc_next_touched, &err) != 0) {
 		if (err.kind != ERROR_BUSY)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
@@ -610,6 +614,7 @@ static void own_round(struct gc *gc)
 			gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 		note_round(gc, &request);
 	}
+	metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
 	log_round(gc, &request.report);
 }
 

@@ -413,6 +413,7 @@ static void finish_again(const struct gc_work *work, struct gc_pack *pack)
 static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 {
 	struct error err = {0};
+	const int64_t begun_us = clock_monotonic_us();
 	ASSERT(pack->live_count > 0 && !pack->is_condemned);
 	struct pack_index *const index =
 		pack_rewrite(packs_of(work), &pack->record.id, pack->live, &work->pace, &err);
@@ -426,6 +427,7 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 		: error_set(&err, ERROR_CORRUPT, "The pack lacks chunks that objects name.");
 	if (result == 0 && !move.is_named) {
 		take_over(work, pack, index);
+		metrics_work(store_metrics(work->store), WORK_PACK_COMPACTION, begun_us);
 		return;
 	}
 	/* a commit in doubt may yet name the new file: the next start judges */

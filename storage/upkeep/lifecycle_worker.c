@@ -375,10 +375,12 @@ static void walk_and_log(struct lifecycle_worker *worker)
 	struct walk walk = walk_begin(worker->store, worker->day_ms);
 	struct log *const log = store_log(worker->store);
 	struct error err = {0};
+	const int64_t begun_us = clock_monotonic_us();
 	walk.thread = &worker->thread;
 	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
 		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed",
 			&err); /* what is due stays due */
+	metrics_work(store_metrics(worker->store), WORK_LIFECYCLE, begun_us);
 	if (walk.removed > 0 && log != NULL) {
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
 		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);

@@ -16,6 +16,7 @@ static const char SQL_UPLOAD_FIND[] =
 static const char SQL_UPLOAD_SCAN[] =
 	"SELECT " UPLOAD_COLUMNS
 	" FROM uploads WHERE state = 0 AND bucket = ?1 AND (key, upload_id) > (?2, ?3) ORDER BY key, upload_id";
+static const char SQL_UPLOAD_COUNT[] = "SELECT count(*) FROM uploads WHERE state = 0";
 static const char SQL_UPLOAD_REVISE[] = "UPDATE uploads SET revision = revision + 1 WHERE id = ?1";
 static const char SQL_UPLOAD_COMPLETE[] =
 	"UPDATE uploads SET state = ?2, ended_ms = ?3, result = ?4 WHERE id = ?1";
@@ -112,6 +113,11 @@ int upload_row_complete(struct db *db, int64_t number, enum upload_state state, 
 int upload_row_remove(struct db *db, int64_t number, struct error *err)
 {
 	return db_run(db, SQL_UPLOAD_REMOVE, err, db_i64(number));
+}
+
+int upload_row_count(struct db *db, int64_t *out, struct error *err)
+{
+	return db_find_i64(db, SQL_UPLOAD_COUNT, out, err) < 0 ? -1 : 0;
 }
 
 struct db_statement *upload_row_scan(struct db *db, int64_t bucket, struct span key,

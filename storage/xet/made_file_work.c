@@ -64,6 +64,7 @@ void made_file_work_release(struct made_file_work *work)
 void made_file_work_run(struct made_file_work *work)
 {
 	ASSERT(work->may_continue != NULL && work->reserve != NULL && work->ended != NULL);
+	work->begun_us = clock_monotonic_us();
 	submit_job(work, made_work_plan);
 }
 
@@ -386,6 +387,7 @@ static void made_work_committed(struct change *change)
 	work->error = change->error;
 	if (!change->failed) {
 		metrics_add(store_metrics(work->store), METRIC_XET_MADE, 1);
+		metrics_work(store_metrics(work->store), WORK_XET_MADE, work->begun_us);
 		metrics_add(store_metrics(work->store), METRIC_XET_MADE_BYTES,
 			(int64_t)work->version.size);
 	}

@@ -23,6 +23,7 @@ struct made_file_work {
 	bool failed;
 	struct error error;
 	/* private */
+	int64_t begun_us;
 	struct version version;
 	struct arena *arena; /* for the version's texts */
 	uint64_t reserved;   /* bytes, by all works together */

@@ -351,7 +351,7 @@ class Damage(unittest.TestCase):
         aside = {name: None for name in os.listdir(self.path('set-aside'))}
         self.assertEqual(set(before), set(packs_of(self.daemon.folder)) | {name for name in aside if name.endswith('.pack')})
         metrics = self.daemon.request('GET', '/-/metrics').body.decode()
-        self.assertIn(f'deltabucket_set_aside {len(aside)}', metrics)
+        self.assertIn(f'deltabucket_set_aside_files {len(aside)}', metrics)
         self.daemon.stop()
         self.saved = self.newer
         self.put_back('catalog.db', 'acknowledged')

@@ -27,8 +27,8 @@ def metric(daemon, name):
 
 def wait_for_swaps(daemon, count):
     limit = time.monotonic() + PATIENCE
-    while metric(daemon, 'derived_swapped') < count:
-        assert time.monotonic() < limit, f'{metric(daemon, "derived_swapped")} of {count} were swapped'
+    while metric(daemon, 'derived_swapped_total') < count:
+        assert time.monotonic() < limit, f'{metric(daemon, "derived_swapped_total")} of {count} were swapped'
         time.sleep(0.1)
 
 
@@ -201,7 +201,7 @@ class Derived(unittest.TestCase):
             bucket = self.open(daemon)
             said = self.put_series(bucket, 0, 3)
             time.sleep(2.5)
-            self.assertEqual((metric(daemon, 'derived_swapped'), metric(daemon, 'derive_waiting')), (0, 0))
+            self.assertEqual((metric(daemon, 'derived_swapped_total'), metric(daemon, 'derive_waiting')), (0, 0))
             self.check(bucket, said)
 
 

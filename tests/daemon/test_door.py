@@ -89,7 +89,7 @@ class Door(unittest.TestCase):
 
     def await_quiet(self):
         """Nothing waits, and this asks over the one connection that there is."""
-        self.await_metric('waiting', lambda count: count == 0)
+        self.await_metric('requests_waiting', lambda count: count == 0)
         self.await_metric('connections', lambda count: count <= 1)
 
     def check_service(self):
@@ -112,7 +112,7 @@ class Door(unittest.TestCase):
 
     def test_polls_end_with_their_clients(self):
         polls = [self.ask(head('GET', '/v1/runs/private/r/steps/latest?after=0&wait=60', self.keys[0])) for _ in range(20)]
-        self.await_metric('waiting', lambda count: count == 20)
+        self.await_metric('requests_waiting', lambda count: count == 20)
         for peer in polls:
             peer.close()
         self.await_quiet()
@@ -123,7 +123,7 @@ class Door(unittest.TestCase):
             with contextlib.suppress(OSError):  # a handshake may meet its end
                 resting.append(self.connect())
         self.check_service()
-        self.assertGreater(self.metric('connections_displaced'), 0)
+        self.assertGreater(self.metric('connections_displaced_total'), 0)
 
     def test_strangers_do_not_displace_those_with_a_key(self):
         known = self.ask(head('GET', '/private/object', self.keys[0]))
@@ -148,12 +148,12 @@ class Door(unittest.TestCase):
         polls = []
         for count in (1, places):
             polls += [self.ask(head('GET', poll, self.keys[0])) for _ in range(count - len(polls))]
-            self.await_metric('waiting', lambda waiting: waiting == len(polls))
+            self.await_metric('requests_waiting', lambda waiting: waiting == len(polls))
         status, answer = hear(self.ask(head('GET', poll, self.keys[0])))
         self.assertEqual(status, 503)
         self.assertRegex(answer, rb'Retry-After: [2-5]\r\n')
         other = self.ask(head('GET', poll, self.keys[1]))
-        self.await_metric('waits_displaced', lambda count: count == 1)
+        self.await_metric('waits_displaced_total', lambda count: count == 1)
         self.assertEqual(hear(polls[0])[0], 503)  # the one that waited longest
         self.assertEqual(self.daemon.request('POST', '/v1/runs/private/r', b'{}').status, 200)
         for peer in [*polls, other]:
@@ -173,7 +173,7 @@ class Door(unittest.TestCase):
         reply = self.daemon.request('PUT', target, b' ' * (MIB - 2) + b'{}', token=self.keys[1])
         self.assertEqual(reply.status, 400, reply.body)  # it was parsed
         self.assertEqual(hear(held[0])[0], None)
-        self.assertEqual(self.metric('bodies_displaced'), 1)
+        self.assertEqual(self.metric('bodies_displaced_total'), 1)
 
     def test_lists_are_refused_before_they_come(self):
         stranger = self.daemon.request('POST', '/-/keys', json.dumps({'grants': ['private/p/=read']}).encode()).json()['token']

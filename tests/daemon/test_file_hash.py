@@ -100,7 +100,7 @@ class FileHash(unittest.TestCase):
         with Daemon(tls=False) as daemon:
             self.open(daemon).upload('parts', [noise('one', PART), b'end'])
             limit = time.monotonic() + PATIENCE
-            while metric(daemon, 'file_hashes') == 0:
+            while metric(daemon, 'file_hashes_total') == 0:
                 self.assertLess(time.monotonic(), limit)
                 time.sleep(0.05)
 
@@ -117,14 +117,14 @@ class FileHash(unittest.TestCase):
                 for step, file in enumerate(self.files):
                     got = download(cas, before[key_of(step)])
                     self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(file).digest(), step)
-                self.assertEqual(metric(daemon, 'xet_made'), STEPS - 1, again)
+                self.assertEqual(metric(daemon, 'xet_made_files_total'), STEPS - 1, again)
             part = download(cas, before[key_of(1)], byte_range='100001-200000')
             self.assertEqual(part[:100_000], self.files[1][100_001:200_001])
             daemon.stop()
             daemon.start()
             cas = xet.Cas(daemon, 'main/weights', kind='read')
             self.assertEqual(download(cas, before[key_of(2)]), self.files[2])
-            self.assertEqual(metric(daemon, 'xet_made'), 0)  # it was kept
+            self.assertEqual(metric(daemon, 'xet_made_files_total'), 0)  # it was kept
             self.assertEqual(self.open(daemon).ask('GET', key_of(2)).body, self.files[2])
 
     def test_none_may_be_kept(self):

@@ -64,7 +64,7 @@ class Lifecycle(unittest.TestCase):
             answers = []
             waiter = threading.Thread(target=lambda: answers.append(daemon.request('GET', '/v1/runs/waiting/r/steps/latest?wait=60').status))
             waiter.start()
-            while b'\ndeltabucket_waiting 1\n' not in daemon.request('GET', '/-/metrics').body:
+            while b'\ndeltabucket_requests_waiting 1\n' not in daemon.request('GET', '/-/metrics').body:
                 self.assertTrue(waiter.is_alive())
                 time.sleep(0.02)
             begun = time.monotonic()
@@ -180,7 +180,7 @@ class Lifecycle(unittest.TestCase):
 
     def test_metrics_are_for_root(self):
         with Daemon(tls=False) as daemon:
-            self.assertIn(b'deltabucket_requests', daemon.request('GET', '/-/metrics').body)
+            self.assertIn(b'deltabucket_requests_total', daemon.request('GET', '/-/metrics').body)
             self.assertIn(daemon.request('GET', '/-/metrics', token=None).status, (401, 403))
 
 

@@ -108,14 +108,14 @@ class Rollback(unittest.TestCase):
             self.publish(step)
             for name in ('one', 'two'):
                 self.wait_for(name, state='ready', step=step)
-        sent = metric(self.daemon, 'bytes_sent')
+        sent = metric(self.daemon, 'sent_bytes_total')
         self.assertEqual(self.rollback(1), {'event': 'rolled_back', 'run': 'models/r', 'step': 1, 'head': 2})
         for name in ('one', 'two'):
             self.assertEqual(self.wait_for(name, state='ready', step=1)['staleness'], {'steps': 0, 'seconds': 0})
         self.assertNotIn('lag_steps', self.command('status', 'models/r')[-1])  # the fleet comes from above
         for target, status in (('steps/2?min_version=2', 200), ('path?want=2&min_version=2', 200), ('path?want=latest&min_version=2', 425)):
             self.assertEqual(self.daemon.request('GET', f'/v1/runs/models/r/{target}').status, status, target)
-        self.assertLess(metric(self.daemon, 'bytes_sent') - sent, os.path.getsize(self.checkpoints[1]) // 4)  # answers, no weights
+        self.assertLess(metric(self.daemon, 'sent_bytes_total') - sent, os.path.getsize(self.checkpoints[1]) // 4)  # answers, no weights
         self.assertEqual(self.publish(3)['rollback']['step'], 1)
         self.assertIn('held at step 1', self.daemon.client('publish', '--run', 'models/r', self.checkpoints[4]).stdout)
         self.daemon.kill()

@@ -102,7 +102,7 @@ class Scrub(unittest.TestCase):
         self.assertEqual((told['keys_in_all'], told['steps']), (1, []))
         self.assertEqual(told['scrub']['last']['chunks_damaged'], 1)
         self.assertGreater(told['scrub']['next'], told['scrub']['last']['ended'])
-        self.assertEqual(metric(self.daemon, 'chunks_damaged_now'), 1)
+        self.assertEqual(metric(self.daemon, 'damaged_chunks'), 1)
         for event in ('scrub_begin', 'scrub_end', 'chunk_damaged', 'damaged_key'):
             self.assertIn(event, self.daemon.log())
         shown = self.command('damage')
@@ -112,7 +112,7 @@ class Scrub(unittest.TestCase):
         self.await_no_damage()
         self.expect('large', body)
         self.assertEqual(scrub(self.daemon)['chunks_damaged'], 0)
-        self.assertEqual(metric(self.daemon, 'chunks_damaged_now'), 0)
+        self.assertEqual(metric(self.daemon, 'damaged_chunks'), 0)
 
     def test_a_second_copy_heals_by_itself(self):
         """An upload over damage stores the bytes once more and mends the old ones, so that there are two copies."""
@@ -197,7 +197,7 @@ class Scrub(unittest.TestCase):
         finally:
             worker.terminate()
             worker.wait(REPLY_SECONDS)
-        self.assertEqual(metric(self.daemon, 'chunks_mended'), 2)
+        self.assertEqual(metric(self.daemon, 'chunks_mended_total'), 2)
         self.assertEqual(scrub(self.daemon)['chunks_damaged'], 0)
         self.daemon.stop()
         self.daemon.start()
@@ -246,7 +246,7 @@ class Scrub(unittest.TestCase):
         self.assertGreater(begun['bytes'], 3_900_000)
         rest = scrub(self.daemon, resume=True)
         self.assertEqual((rest['packs'], rest['bytes']), (whole['packs'], whole['bytes']))
-        self.assertEqual(metric(self.daemon, 'scrub_bytes'), whole['bytes'] - begun['bytes'])
+        self.assertEqual(metric(self.daemon, 'scrub_bytes_total'), whole['bytes'] - begun['bytes'])
         self.assertNotIn('round', damage(self.daemon)['scrub'])
 
     def test_gc_works_while_scrub_reads(self):

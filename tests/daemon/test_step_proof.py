@@ -95,8 +95,8 @@ class StepProof(unittest.TestCase):
         self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
         self.assertEqual(self.call('GET', '/steps/latest').json()['step'], STEPS)
         metrics = daemon.request('GET', '/-/metrics').body.decode()
-        self.assertIn(f'deltabucket_steps_proven {STEPS + 1}', metrics)
-        self.assertIn('deltabucket_steps_failed 0', metrics)
+        self.assertIn(f'deltabucket_steps_proven_total {STEPS + 1}', metrics)
+        self.assertIn('deltabucket_steps_failed_total 0', metrics)
 
     def test_a_wrong_delta_fails_and_an_anchor_cures(self):
         self.start()

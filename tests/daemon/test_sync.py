@@ -322,7 +322,7 @@ class Sync(unittest.TestCase):
 
     def received(self):
         metrics = self.daemon.request('GET', '/-/metrics').body.decode()
-        return next(int(float(line.split()[1])) for line in metrics.splitlines() if line.startswith('deltabucket_bytes_received '))
+        return next(int(float(line.split()[1])) for line in metrics.splitlines() if line.startswith('deltabucket_received_bytes_total '))
 
     def tree(self, folder):
         return {os.path.relpath(os.path.join(path, name), folder): sha256(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names}

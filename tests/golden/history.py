@@ -124,7 +124,7 @@ def make_derived(daemon, scratch):
         reply = answer(daemon, 'PUT', f'/{BUCKET}/full/step_{number}.safetensors', body)
         kept[f'full/step_{number}.safetensors'] = {'sha256': hashlib.sha256(body).hexdigest(), 'etag': reply.headers['ETag']}
         data = changed(data, 2, range(number, 60_000, 83))
-    wait_for(daemon, 'deltabucket_derived_swapped', 2)
+    wait_for(daemon, 'deltabucket_derived_swapped_total', 2)
     return kept
 
 

@@ -138,10 +138,10 @@ class OneProcess(CheckpointCase):
         bucket = self.bucket()
         state = state_of(1)
         self.save(state, BucketWriter(bucket, 'step-1'))
-        before = metric(self.daemon, 'bytes_received')
+        before = metric(self.daemon, 'received_bytes_total')
         state['model']['layer.3'] += 1
         self.save(state, BucketWriter(bucket, 'step-2'))
-        self.assertLess(metric(self.daemon, 'bytes_received') - before, 2.5 * MIB)
+        self.assertLess(metric(self.daemon, 'received_bytes_total') - before, 2.5 * MIB)
         self.assertSame(self.load(empty_of(state), BucketReader(bucket, 'step-2')), state)
         state['model']['layer.3'] -= 1
 

@@ -360,7 +360,7 @@ START_TEST(metrics_are_for_root)
 	fixture.context.metrics = metrics;
 	metrics_add(metrics, METRIC_STEPS_PUBLISHED, 7);
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/-/metrics", NULL, NULL,
-		"deltabucket_steps_published 7");
+		"deltabucket_steps_published_total 7");
 	face_fixture_close(&fixture);
 	metrics_free(metrics);
 }

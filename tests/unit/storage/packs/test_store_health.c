@@ -49,7 +49,8 @@ static void fail_with(enum error_kind kind, int number)
 START_TEST(missing_packs_are_told)
 {
 	expect_text("ready\n");
-	store_health_set_missing(health, "1 of 2 had no file at the start: ab.pack.");
+	store_health_set_missing(health, 1, "1 of 2 had no file at the start: ab.pack.");
+	ck_assert_int_eq(metrics_get(metrics, METRIC_PACKS_MISSING), 1);
 	expect_text("ready\npacks missing: 1 of 2 had no file at the start: ab.pack.\n");
 	ck_assert(takes_writes());
 }
