@@ -1,7 +1,8 @@
 /* Sources are read from the weakest to the strongest: defaults, file, environment, flags. A
  * stronger source replaces the value of a weaker one. The first value of a list from a stronger
  * source replaces the whole list. Each value is checked when it is read, so that an error names its
- * place; rules that concern two settings are checked at the end. */
+ * place; rules that concern two settings are checked at the end. For --check-config every fault is
+ * noted, with its place, and the reading goes on. */
 #include "server/configuration.h"
 
 #include <stdio.h>
@@ -11,13 +12,14 @@
 
 #include "base/memory.h"
 #include "base/near_word.h"
-#include "base/quantity.h"
+#include "server/configuration_check.h"
 #include "server/setting.h"
 #include "server/setting_file.h"
-#include "server/setting_rule.h"
+#include "server/setting_value.h"
 
-enum { SETTINGS_MAX = 128, LIST_MAX = 64 };
+enum { SETTINGS_MAX = 128 };
 enum { VALUE_MAX_BYTES = 4096, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128 };
+enum { FAULTS_MAX_BYTES = 1024 * 1024 };
 
 struct loading {
 	struct configuration *configuration;
@@ -26,23 +28,8 @@ struct loading {
 	const char *from;           /* the place that is being read, for messages */
 	char *places[SETTINGS_MAX]; /* the `from` of the current value */
 	struct error *err;
+	struct buffer *faults; /* NULL: the first fault ends the reading */
 	bool in_file;
-};
-
-/* Units of settings whose values may have another unit. */
-static const struct scale {
-	const char *unit;
-	enum quantity_kind kind;
-	uint64_t size;
-	const char *example;
-} scales[] = {
-	{"bytes", QUANTITY_BYTES, 1, "5GiB"},
-	{"KiB", QUANTITY_BYTES, UINT64_C(1) << 10, "1MiB"},
-	{"MiB", QUANTITY_BYTES, UINT64_C(1) << 20, "2GiB"},
-	{"MiB/s", QUANTITY_BYTES, UINT64_C(1) << 20, "1GiB/s"},
-	{"GiB", QUANTITY_BYTES, UINT64_C(1) << 30, "1TiB"},
-	{"seconds", QUANTITY_SECONDS, 1, "30s or 10min"},
-	{"hours", QUANTITY_SECONDS, 3600, "7d"},
 };
 
 static const char PREFIX[] = "DELTABUCKET_";
@@ -53,7 +40,8 @@ struct special {
 };
 static const struct special specials[] = {{"--help", CONFIGURATION_HELP},
 	{"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
-	{"--print-config-docs", CONFIGURATION_DOCS}};
+	{"--print-config-docs", CONFIGURATION_DOCS}, {"--print-config", CONFIGURATION_PRINT},
+	{"--check-config", CONFIGURATION_CHECK}};
 
 static bool read_name(const char *variable, struct span *out_name, const char **out_value);
 static size_t find_setting(struct span given);
@@ -66,39 +54,29 @@ static void fold_name(struct span given, char folded[NEAR_MAX_BYTES]);
 static const char *find_config_file(int count, char *const *arguments, char *const *environment);
 static int read_defaults(struct loading *loading);
 static int set_value(struct loading *loading, size_t at, const char *value);
-static void list_clear(struct configuration_list *list);
-static int set_number(const struct setting *setting, uint64_t *field, const char *value,
-	const char *from, struct error *err);
-static const struct scale *find_scale(const struct setting *setting);
-static bool read_number(const struct scale *scale, const char *value, uint64_t *out);
-static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from,
-	struct error *err);
-static int set_list(const struct setting *setting, struct configuration_list *list,
-	const char *value, const char *from, struct error *err);
-static int list_add(
-	struct configuration_list *list, struct span item, const char *name, struct error *err);
-static int check_word(
-	const struct setting *setting, const char *value, const char *from, struct error *err);
-static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
-	struct error *err);
-static bool find_special(
+static void find_special(
 	int count, char *const *arguments, enum configuration_request *out_request);
 static bool take_special(const char *argument, enum configuration_request *out_request);
+static bool needs_settings(enum configuration_request request);
+static int read_asked(struct loading *loading, const char *file, int count, char *const *arguments,
+	char *const *environment, enum configuration_request request);
 static int read_sources(struct loading *loading, const char *file, int count,
-	char *const *arguments, char *const *environment, enum configuration_request *out_request);
+	char *const *arguments, char *const *environment);
+static int settle(struct loading *loading, int outcome);
+static void configuration_note(void *owner, const struct error *fault);
 static int read_file(struct loading *loading, const char *path);
-static int configuration_take_line(void *taker, const struct setting_line *line, struct error *err);
+static int configuration_take_line(void *owner, const struct setting_line *line, struct error *err);
 static size_t find_below(const char *section, const char *name);
 static int refuse_entry(struct loading *loading, const char *section, const char *name);
 static void find_near_below(
 	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES]);
 static int read_environment(struct loading *loading, char *const *environment);
-static int read_flags(struct loading *loading, int count, char *const *arguments,
-	enum configuration_request *out_request);
+static int read_flags(struct loading *loading, int count, char *const *arguments);
 static int take_flag(struct loading *loading, int count, char *const *arguments, int *at);
 static int refuse_word(struct loading *loading, const char *before, const char *argument);
 static int refuse_flag(struct loading *loading, struct span name);
-static int check(const struct loading *loading);
+static int check(struct loading *loading);
+static int check_given(struct loading *loading);
 static const char *place_of(const struct loading *loading, const char *name);
 static int check_certificate(const struct loading *loading);
 static int refuse_half(const struct loading *loading, const char *set, const char *missing);
@@ -125,9 +103,10 @@ int configuration_load(struct configuration *configuration, int argument_count,
 	configuration->settings_file = file != NULL ? memory_copy_text(file) : NULL;
 	*out_request = CONFIGURATION_RUN;
 	int outcome = read_defaults(&loading);
-	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
-		outcome = read_sources(
-			&loading, file, argument_count, arguments, environment, out_request);
+	find_special(argument_count, arguments, out_request);
+	if (outcome == 0 && needs_settings(*out_request))
+		outcome = read_asked(
+			&loading, file, argument_count, arguments, environment, *out_request);
 	for (size_t i = 0; i < setting_count; i++)
 		free(loading.places[i]);
 	return outcome;
@@ -135,14 +114,10 @@ int configuration_load(struct configuration *configuration, int argument_count,
 
 void configuration_release(struct configuration *configuration)
 {
-	for (size_t i = 0; i < setting_count; i++) {
-		void *const field = (char *)configuration + settings[i].offset;
-		if (settings[i].type == SETTING_LIST)
-			list_clear(field);
-		if (settings[i].type == SETTING_TEXT)
-			free(*(char **)field);
-	}
+	for (size_t i = 0; i < setting_count; i++)
+		setting_value_release(&settings[i], (char *)configuration + settings[i].offset);
 	free(configuration->settings_file);
+	free(configuration->faults);
 	memset(configuration, 0, sizeof(*configuration));
 }
 
@@ -275,129 +250,19 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from,
 			setting->name);
 	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
-		list_clear(field);
+		setting_value_release(setting, field);
 	loading->origin[at] = loading->source;
 	free(loading->places[at]);
 	loading->places[at] = memory_copy_text(loading->from);
-	if (setting->type == SETTING_NUMBER)
-		return set_number(setting, field, value, loading->from, loading->err);
-	if (setting->type == SETTING_FLAG)
-		return set_flag(setting, field, value, loading->from, loading->err);
-	if (setting->type == SETTING_LIST)
-		return set_list(setting, field, value, loading->from, loading->err);
-	return set_text(setting, field, value, loading->from, loading->err);
+	return setting_value_set(setting, field, value, loading->from, loading->err);
 }
 
-static void list_clear(struct configuration_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i]);
-	free(list->items);
-	*list = (struct configuration_list){NULL, 0};
-}
-
-static int set_number(const struct setting *setting, uint64_t *field, const char *value,
-	const char *from, struct error *err)
-{
-	const struct scale *const scale = find_scale(setting);
-	uint64_t number;
-	ASSERT(setting->least <= setting->most);
-	if (!read_number(scale, value, &number) || number < setting->least ||
-		number > setting->most)
-		return error_set(err, ERROR_INVALID,
-			"%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from,
-			setting->name, setting->unit, (unsigned long long)setting->least,
-			(unsigned long long)setting->most,
-			scale != NULL ? ", or with a unit like " : "",
-			scale != NULL ? scale->example : "", value);
-	*field = number;
-	return 0;
-}
-
-/* NULL: the value is a number without a unit. */
-static const struct scale *find_scale(const struct setting *setting)
-{
-	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++)
-		if (strcmp(scales[i].unit, setting->unit) == 0)
-			return &scales[i];
-	return NULL;
-}
-
-/* For a rate, "32MiB/s" is the same as "32MiB". */
-static bool read_number(const struct scale *scale, const char *value, uint64_t *out)
-{
-	struct span text = span_trim(span_text(value));
-	if (scale == NULL)
-		return span_parse_u64(text, out);
-	if (span_ends_text(span_text(scale->unit), "/s") && span_ends_text(text, "/s"))
-		text = span_slice(text, 0, text.len - 2);
-	return quantity_parse(text, scale->kind, scale->size, out);
-}
-
-static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from,
-	struct error *err)
-{
-	static const struct {
-		const char *word;
-		bool meaning;
-	} words[] = {{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false},
-		{"false", false}, {"no", false}, {"off", false}};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (span_equal_nocase(span_text(value), words[i].word)) {
-			*field = words[i].meaning;
-			return 0;
-		}
-	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from,
-		setting->name, value);
-}
-
-static int set_list(const struct setting *setting, struct configuration_list *list,
-	const char *value, const char *from, struct error *err)
-{
-	struct span rest = span_text(value);
-	struct span item;
-	while (span_split(&rest, ',', &item)) {
-		item = span_trim(item);
-		if (item.len > 0 &&
-			(list_add(list, item, setting->name, err) != 0 ||
-				check_word(setting, list->items[list->count - 1], from, err) != 0))
-			return -1;
-	}
-	return 0;
-}
-
-static int list_add(
-	struct configuration_list *list, struct span item, const char *name, struct error *err)
-{
-	if (list->count == LIST_MAX)
-		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
-	list->items = memory_grow(list->items, list->count + 1, sizeof(*list->items));
-	char *const text = memory_new(item.len + 1);
-	memcpy(text, item.data, item.len);
-	list->items[list->count++] = text;
-	return 0;
-}
-
-static int check_word(
-	const struct setting *setting, const char *value, const char *from, struct error *err)
-{
-	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s", from);
-}
-
-static int set_text(const struct setting *setting, char **text, const char *value, const char *from,
-	struct error *err)
-{
-	free(*text);
-	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
-	return check_word(setting, value, from, err);
-}
-
-static bool find_special(int count, char *const *arguments, enum configuration_request *out_request)
+/* The first of several counts. */
+static void find_special(int count, char *const *arguments, enum configuration_request *out_request)
 {
 	for (int i = 0; i < count; i++)
 		if (take_special(arguments[i], out_request))
-			return true;
-	return false;
+			return;
 }
 
 static bool take_special(const char *argument, enum configuration_request *out_request)
@@ -410,29 +275,71 @@ static bool take_special(const char *argument, enum configuration_request *out_r
 	return false;
 }
 
-static int read_sources(struct loading *loading, const char *file, int count,
-	char *const *arguments, char *const *environment, enum configuration_request *out_request)
+static bool needs_settings(enum configuration_request request)
 {
-	if (file != NULL && read_file(loading, file) != 0)
+	return request == CONFIGURATION_RUN || request == CONFIGURATION_PRINT ||
+		request == CONFIGURATION_CHECK;
+}
+
+static int read_asked(struct loading *loading, const char *file, int count, char *const *arguments,
+	char *const *environment, enum configuration_request request)
+{
+	struct buffer faults;
+	int outcome;
+	buffer_init(&faults, FAULTS_MAX_BYTES);
+	loading->faults = request == CONFIGURATION_CHECK ? &faults : NULL;
+	outcome = read_sources(loading, file, count, arguments, environment);
+	if (outcome == 0 && request != CONFIGURATION_PRINT)
+		outcome = check(loading);
+	if (outcome == 0 && request == CONFIGURATION_CHECK)
+		outcome = check_given(loading);
+	if (loading->faults != NULL)
+		loading->configuration->faults = memory_copy_text(buffer_text(&faults));
+	buffer_release(&faults);
+	return outcome;
+}
+
+static int read_sources(struct loading *loading, const char *file, int count,
+	char *const *arguments, char *const *environment)
+{
+	if (file != NULL && settle(loading, read_file(loading, file)) != 0)
 		return -1;
-	if (read_environment(loading, environment) != 0 ||
-		read_flags(loading, count, arguments, out_request) != 0)
+	if (read_environment(loading, environment) != 0)
 		return -1;
-	return check(loading);
+	return read_flags(loading, count, arguments);
+}
+
+/* Notes a failure, if faults are noted, and gives 0 then. */
+static int settle(struct loading *loading, int outcome)
+{
+	if (outcome == 0 || loading->faults == NULL)
+		return outcome;
+	configuration_note(loading, loading->err);
+	*loading->err = (struct error){0};
+	return 0;
+}
+
+static void configuration_note(void *owner, const struct error *fault)
+{
+	const struct loading *const loading = owner;
+	buffer_format(loading->faults, "%s\n", fault->text);
 }
 
 static int read_file(struct loading *loading, const char *path)
 {
+	const struct setting_taker taker = {.take = configuration_take_line,
+		.note = loading->faults != NULL ? configuration_note : NULL,
+		.owner = loading};
 	loading->source++;
 	loading->in_file = true;
-	const int outcome = setting_file_read(path, configuration_take_line, loading, loading->err);
+	const int outcome = setting_file_read(path, &taker, loading->err);
 	loading->in_file = false;
 	return outcome;
 }
 
-static int configuration_take_line(void *taker, const struct setting_line *line, struct error *err)
+static int configuration_take_line(void *owner, const struct setting_line *line, struct error *err)
 {
-	struct loading *const loading = taker;
+	struct loading *const loading = owner;
 	(void)err; /* the same as loading->err */
 	const size_t at = find_below(line->heading, line->name);
 	loading->from = line->from;
@@ -497,22 +404,20 @@ static int read_environment(struct loading *loading, char *const *environment)
 		snprintf(from, sizeof(from), "environment, %s%.*s", PREFIX, (int)name.len,
 			(const char *)name.data);
 		loading->from = from;
-		if (set_value(loading, at, value) != 0)
+		if (settle(loading, set_value(loading, at, value)) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_flags(struct loading *loading, int count, char *const *arguments,
-	enum configuration_request *out_request)
+static int read_flags(struct loading *loading, int count, char *const *arguments)
 {
+	enum configuration_request known;
 	loading->source++;
-	for (int i = 0; i < count; i++) {
-		if (take_special(arguments[i], out_request))
-			return 0;
-		if (take_flag(loading, count, arguments, &i) != 0)
+	for (int i = 0; i < count; i++)
+		if (!take_special(arguments[i], &known) &&
+			settle(loading, take_flag(loading, count, arguments, &i)) != 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -580,15 +485,33 @@ static int refuse_flag(struct loading *loading, struct span name)
 	return -1;
 }
 
-static int check(const struct loading *loading)
+static int check(struct loading *loading)
 {
+	int outcome = 0;
 	if (loading->configuration->data == NULL)
-		return error_set(loading->err, ERROR_INVALID,
-			"--data DIR is needed: the folder that holds everything");
-	if (loading->configuration->listen.count == 0)
-		return error_set(loading->err, ERROR_INVALID,
-			"%s: listen needs at least one address", place_of(loading, "listen"));
-	return check_certificate(loading);
+		outcome = settle(loading,
+			error_set(loading->err, ERROR_INVALID,
+				"--data DIR is needed: the folder that holds everything"));
+	if (outcome == 0 && loading->configuration->listen.count == 0)
+		outcome = settle(loading,
+			error_set(loading->err, ERROR_INVALID,
+				"%s: listen needs at least one address",
+				place_of(loading, "listen")));
+	return outcome == 0 ? settle(loading, check_certificate(loading)) : -1;
+}
+
+/* What settings name. A start would find the same faults, one by one. */
+static int check_given(struct loading *loading)
+{
+	int outcome = 0;
+	for (size_t i = 0; outcome == 0 && i < configuration_check_count; i++) {
+		const struct configuration_check *const each = &configuration_checks[i];
+		if (each->run(loading->configuration, loading->err) != 0)
+			outcome = settle(loading,
+				error_wrap(loading->err, "%s: %s", place_of(loading, each->setting),
+					each->setting));
+	}
+	return outcome;
 }
 
 static const char *place_of(const struct loading *loading, const char *name)

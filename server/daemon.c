@@ -426,7 +426,8 @@ static int show_root_key(struct daemon *daemon, char *const *environment, struct
 		.region = configuration->region,
 		.others = start_notice_others(configuration, ports),
 		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
-		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
+		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL,
+		.hidden_in = configuration->show_root_key ? NULL : daemon->folder.path};
 	struct buffer notice;
 	buffer_init(&notice, NOTICE_MAX_BYTES);
 	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace,

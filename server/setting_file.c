@@ -16,8 +16,7 @@ enum { FROM_MAX_BYTES = 4200 };
 struct reading {
 	const char *path;
 	FILE *file;
-	setting_line_fn *take;
-	void *taker;
+	const struct setting_taker *taker;
 	char *heading;
 	unsigned number;
 	char from[FROM_MAX_BYTES];
@@ -35,9 +34,9 @@ static int take_quoted(struct span text, const char *from, struct span *out, str
 static int take_plain(struct span text, const char *from, struct span *out, struct error *err);
 static bool begins_comment_at(struct span text, size_t at);
 
-int setting_file_read(const char *path, setting_line_fn *take, void *taker, struct error *err)
+int setting_file_read(const char *path, const struct setting_taker *taker, struct error *err)
 {
-	struct reading reading = {.path = path, .take = take, .taker = taker};
+	struct reading reading = {.path = path, .taker = taker};
 	reading.file = open_file(path, err);
 	if (reading.file == NULL)
 		return -1;
@@ -71,8 +70,14 @@ static int take_lines(struct reading *reading, struct error *err)
 	size_t room = 0;
 	ssize_t len;
 	int outcome = 0;
-	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0)
+	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0) {
 		outcome = take_line(reading, span_of(line, (size_t)len), err);
+		if (outcome != 0 && reading->taker->note != NULL) {
+			reading->taker->note(reading->taker->owner, err);
+			*err = (struct error){0};
+			outcome = 0;
+		}
+	}
 	if (outcome == 0 && ferror(reading->file))
 		outcome = error_set_errno(
 			err, "cannot read the configuration file %s", reading->path);
@@ -83,8 +88,7 @@ static int take_lines(struct reading *reading, struct error *err)
 static int take_line(struct reading *reading, struct span text, struct error *err)
 {
 	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 files with it */
-	snprintf(reading->from, sizeof(reading->from), "%s, line %u", reading->path,
-		++reading->number);
+	snprintf(reading->from, sizeof(reading->from), "%s:%u", reading->path, ++reading->number);
 	if (span_find(text, '\0') >= 0)
 		return error_set(
 			err, ERROR_INVALID, "%s: the line contains a zero byte", reading->from);
@@ -141,7 +145,7 @@ static int take_entry(struct reading *reading, struct span text, struct error *e
 	char *const name_text = copy_text(name);
 	char *const value_text = copy_text(value);
 	const struct setting_line line = {reading->heading, name_text, value_text, reading->from};
-	const int taken = reading->take(reading->taker, &line, err);
+	const int taken = reading->taker->take(reading->taker->owner, &line, err);
 	free(name_text);
 	free(value_text);
 	return taken;

@@ -15,12 +15,21 @@ struct setting_line {
 	const char *heading; /* "" before the first heading */
 	const char *name;
 	const char *value;
-	const char *from; /* "PATH, line N" */
+	const char *from; /* "PATH:N" */
 };
-typedef int setting_line_fn(void *taker, const struct setting_line *line, struct error *err);
+typedef int setting_line_fn(void *owner, const struct setting_line *line, struct error *err);
+/* Takes what was wrong with a line. */
+typedef void setting_fault_fn(void *owner, const struct error *fault);
 
-/* Calls `take` for each line, until the file ends or has a fault, or `take` fails. Messages about
- * the file name the line. */
-int setting_file_read(const char *path, setting_line_fn *take, void *taker, struct error *err);
+struct setting_taker {
+	setting_line_fn *take;
+	setting_fault_fn *note; /* NULL: the first fault ends the reading */
+	void *owner;
+};
+
+/* Calls `take` for each line, until the file ends. A line that is wrong, or that `take` refuses,
+ * ends the reading with a failure; with `note` it is noted there, and the next line is read.
+ * Messages about the file name the line. */
+int setting_file_read(const char *path, const struct setting_taker *taker, struct error *err);
 
 #endif

@@ -27,6 +27,7 @@ static bool is_loopback(struct span host);
 static char *make_endpoint(
 	const struct configuration *configuration, struct span host, unsigned port);
 static bool is_any(struct span host);
+static void print_hidden(const struct start_place *place, struct buffer *out);
 static void print_key(const struct part *parts, struct buffer *out);
 static void print_block(
 	const struct start_place *place, const struct part *parts, struct buffer *out);
@@ -34,6 +35,7 @@ static void add_line(struct buffer *out, const char *name, const char *value);
 static void add_variable(struct buffer *out, const char *name, const char *value);
 static const char *value_of(const struct part *part);
 static void print_others(const struct start_place *place, struct buffer *out);
+static void print_login(const struct start_place *place, const char *endpoint, struct buffer *out);
 
 char *start_notice_endpoint(const struct configuration *configuration, const unsigned *ports)
 {
@@ -71,6 +73,10 @@ void start_notice_print(const struct start_place *place, const struct keyring_ne
 		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN",
 			"$DELTABUCKET_ROOT_TOKEN"},
 	};
+	if (place != NULL && place->hidden_in != NULL) {
+		print_hidden(place, out);
+		return;
+	}
 	print_key(parts, out);
 	if (place == NULL || place->endpoint == NULL)
 		return;
@@ -118,6 +124,18 @@ static char *make_endpoint(
 static bool is_any(struct span host)
 {
 	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
+}
+
+static void print_hidden(const struct start_place *place, struct buffer *out)
+{
+	buffer_format(out,
+		"A root key was made and is not shown here (show_root_key). A key of your own, made on this machine as root:\n\n"
+		"  deltabucketd keys add --data %s --name NAME\n\n",
+		place->hidden_in);
+	if (place->endpoint == NULL)
+		return;
+	buffer_add_text(out, "It prints a token. With the token on stdin:\n\n");
+	print_login(place, place->endpoint, out);
 }
 
 static void print_key(const struct part *parts, struct buffer *out)
@@ -182,18 +200,26 @@ static const char *value_of(const struct part *part)
 
 static void print_others(const struct start_place *place, struct buffer *out)
 {
-	struct fingerprint fingerprint;
-	char text[FINGERPRINT_TEXT_BYTES];
 	if (place->others == NULL) {
 		buffer_add_text(out,
 			"\nOther machines cannot reach it: it listens only on this machine (README.md, \"Workers on other machines\").\n\n");
 		return;
 	}
-	if (place->ca_pem == NULL || !fingerprint_of_pem(span_text(place->ca_pem), &fingerprint))
+	if (place->ca_pem == NULL)
 		return;
-	fingerprint_format(&fingerprint, text);
-	buffer_format(out,
-		"\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
-		"  deltabucket login %s --fingerprint %s\n\n",
-		place->others, text);
+	buffer_add_text(out,
+		"\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n");
+	print_login(place, place->others, out);
+}
+
+static void print_login(const struct start_place *place, const char *endpoint, struct buffer *out)
+{
+	struct fingerprint fingerprint;
+	char text[FINGERPRINT_TEXT_BYTES];
+	const bool has_ca =
+		place->ca_pem != NULL && fingerprint_of_pem(span_text(place->ca_pem), &fingerprint);
+	if (has_ca)
+		fingerprint_format(&fingerprint, text);
+	buffer_format(out, "  deltabucket login %s%s%s\n\n", endpoint,
+		has_ca ? " --fingerprint " : "", has_ca ? text : "");
 }

@@ -12,6 +12,9 @@ struct start_place {
 	const char *ca_path;
 	const char *ca_pem;
 	const char *region;
+	/* The data folder, when the root key may not be shown; the notice then says how to make
+	 * another key in it. NULL: the key is shown. */
+	const char *hidden_in;
 };
 /* The endpoint of the first TCP address for clients on this machine. `ports` has the bound port of
  * each address. The caller frees it. NULL when there are only Unix sockets. */

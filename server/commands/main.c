@@ -20,7 +20,11 @@ enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMAND
 
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
+static int answer(const struct configuration *configuration, enum configuration_request request,
+	struct error *err);
+static int tell_faults(const struct configuration *configuration);
 static void print(void (*fill)(struct buffer *out));
+static void print_file(const struct configuration *configuration);
 static int version_command(int argument_count, char **arguments);
 
 static const struct {
@@ -57,25 +61,50 @@ static int serve(int argument_count, char **arguments)
 	struct configuration configuration;
 	enum configuration_request request;
 	struct error err = {0};
-	int status = 0;
+	int status = STATUS_USAGE;
 	daemon_block_signals();
 	if (configuration_load(
-		    &configuration, argument_count, arguments, environ, &request, &err) != 0)
-		status = STATUS_USAGE;
-	else if (request == CONFIGURATION_HELP)
-		print(configuration_print_help);
-	else if (request == CONFIGURATION_DOCS)
-		print(configuration_print_docs);
-	else if (request == CONFIGURATION_VERSION)
-		printf("deltabucketd %s\n", PACKAGE_VERSION);
-	else if (root_key_check(environ, &err) != 0)
-		status = STATUS_USAGE;
-	else if (daemon_run(&configuration, environ, &err) != 0)
-		status = STATUS_FAILED;
-	if (status != 0)
+		    &configuration, argument_count, arguments, environ, &request, &err) == 0)
+		status = answer(&configuration, request, &err);
+	if (status != 0 && err.text[0] != '\0')
 		fprintf(stderr, "deltabucketd: %s\n", err.text);
 	configuration_release(&configuration);
 	return status;
+}
+
+/* Gives the exit status; without a message where everything has been said. */
+static int answer(const struct configuration *configuration, enum configuration_request request,
+	struct error *err)
+{
+	if (request == CONFIGURATION_CHECK)
+		return tell_faults(configuration);
+	if (request == CONFIGURATION_RUN) {
+		if (root_key_check(environ, err) != 0)
+			return STATUS_USAGE;
+		return daemon_run(configuration, environ, err) == 0 ? 0 : STATUS_FAILED;
+	}
+	if (request == CONFIGURATION_HELP)
+		print(configuration_print_help);
+	else if (request == CONFIGURATION_DOCS)
+		print(configuration_print_docs);
+	else if (request == CONFIGURATION_PRINT)
+		print_file(configuration);
+	else
+		printf("deltabucketd %s\n", PACKAGE_VERSION);
+	return 0;
+}
+
+static int tell_faults(const struct configuration *configuration)
+{
+	struct error err = {0};
+	const bool is_root_right = root_key_check(environ, &err) == 0;
+	fputs(configuration->faults, stderr);
+	if (!is_root_right)
+		fprintf(stderr, "%s\n", err.text);
+	if (configuration->faults[0] != '\0' || !is_root_right)
+		return STATUS_USAGE;
+	puts("The settings are right.");
+	return 0;
 }
 
 static void print(void (*fill)(struct buffer *out))
@@ -83,6 +112,15 @@ static void print(void (*fill)(struct buffer *out))
 	struct buffer text;
 	buffer_init(&text, TEXT_MAX_BYTES);
 	fill(&text);
+	fputs(buffer_text(&text), stdout);
+	buffer_release(&text);
+}
+
+static void print_file(const struct configuration *configuration)
+{
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	configuration_print_file(configuration, &text);
 	fputs(buffer_text(&text), stdout);
 	buffer_release(&text);
 }

@@ -129,7 +129,7 @@ class Lifecycle(unittest.TestCase):
         with tempfile.NamedTemporaryFile('w', suffix='.ini') as file:
             file.write('# a comment\n\ntls_cert = /x.pem # behind a value\ntls_key = /dev/null\n')
             file.flush()
-            self.assertIn(f'{file.name}, line 3: tls_cert must be a file that the server can read, '
+            self.assertIn(f'{file.name}:3: tls_cert must be a file that the server can read, '
                           'and /x.pem is not', self.refuse('--config', file.name))
         self.assertIn('the configuration file /tmp is a folder', self.refuse('--config', '/tmp'))
         said = self.refuse(DELTABUCKET_ROOT_TOKEN='a b')

@@ -178,19 +178,19 @@ static const struct {
 	const char *says;
 } bad_files[] = {
 	{"data = /x\n; a comment\nregoin = eu\n",
-		"line 3: there is no setting 'regoin'; did you mean region?"},
-	{"data = /x\n\nreactors = lots\n", "line 3: reactors must be a number"},
-	{"data = /x\nnonsense\n", "line 2: this is neither a setting"},
+		"d.ini:3: there is no setting 'regoin'; did you mean region?"},
+	{"data = /x\n\nreactors = lots\n", "d.ini:3: reactors must be a number"},
+	{"data = /x\nnonsense\n", "d.ini:2: this is neither a setting"},
 	{"[gc]\nintervall = 3\n",
-		"line 2: there is no setting 'intervall' below [gc]; did you mean interval?"},
-	{"data = /x\n[gc\nrate = 3\n", "line 2: "},
-	{"data = /x\nlisten = 9000\n", "line 2: listen: the address '9000' is not HOST:PORT"},
-	{"data = /x\ntrusted_proxies = 300.1.1.1\n", "line 2: trusted_proxies: "},
+		"d.ini:2: there is no setting 'intervall' below [gc]; did you mean interval?"},
+	{"data = /x\n[gc\nrate = 3\n", "d.ini:2: "},
+	{"data = /x\nlisten = 9000\n", "d.ini:2: listen: the address '9000' is not HOST:PORT"},
+	{"data = /x\ntrusted_proxies = 300.1.1.1\n", "d.ini:2: trusted_proxies: "},
 	{"data = /x\npublic_url = https://host/path\n",
-		"line 2: public_url must be https://HOST[:PORT]"},
-	{"data = /x\n\ndata = /y\n", "line 3: data is set twice"},
+		"d.ini:2: public_url must be https://HOST[:PORT]"},
+	{"data = /x\n\ndata = /y\n", "d.ini:3: data is set twice"},
 	{"data = /x\nput_max = 5 apples\n",
-		"line 2: put_max must be a number of bytes from 1 to 5497558138880, or with a unit like 5GiB"},
+		"d.ini:2: put_max must be a number of bytes from 1 to 5497558138880, or with a unit like 5GiB"},
 };
 
 START_TEST(headings_and_units_are_understood)
@@ -288,7 +288,8 @@ static const struct {
 	const char *flag;
 	enum configuration_request request;
 } specials[] = {{"--help", CONFIGURATION_HELP}, {"-h", CONFIGURATION_HELP},
-	{"--version", CONFIGURATION_VERSION}, {"--print-config-docs", CONFIGURATION_DOCS}};
+	{"--version", CONFIGURATION_VERSION}, {"--print-config-docs", CONFIGURATION_DOCS},
+	{"--print-config", CONFIGURATION_PRINT}, {"--check-config", CONFIGURATION_CHECK}};
 
 START_TEST(questions_need_no_data_folder)
 {

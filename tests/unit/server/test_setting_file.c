@@ -28,18 +28,20 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int take(void *taker, const struct setting_line *line, struct error *err)
+static int take(void *owner, const struct setting_line *line, struct error *err)
 {
-	buffer_format(taker, "%s|%s|%s;", line->heading, line->name, line->value);
+	buffer_format(owner, "%s|%s|%s;", line->heading, line->name, line->value);
 	if (strcmp(line->value, "refuse me") == 0)
 		return error_set(err, ERROR_INVALID, "%s: refused", line->from);
 	return 0;
 }
 
+static const struct setting_taker taker = {.take = take, .owner = &taken};
+
 static int read_text(struct span text, struct error *err)
 {
 	ck_assert_int_eq(file_publish(file_system(), path, text, 0600, err), 0);
-	return setting_file_read(path, take, &taken, err);
+	return setting_file_read(path, &taker, err);
 }
 
 static const struct {
@@ -73,19 +75,19 @@ static const struct {
 	const char *says;
 } refused[] = {
 	{"a = b\nc = \"d\n",
-		"d.ini, line 2: the value begins with a quotation mark (\") and does not end with "
+		"d.ini:2: the value begins with a quotation mark (\") and does not end with "
 		"one"},
-	{"a = 'b\"", "line 1: the value begins with a quotation mark (')"},
+	{"a = 'b\"", "d.ini:1: the value begins with a quotation mark (')"},
 	{"a = b\"",
-		"line 1: the value ends with a quotation mark (\") and does not begin with one"},
+		"d.ini:1: the value ends with a quotation mark (\") and does not begin with one"},
 	{"a = \"b\", \"c\"",
-		"line 1: the value continues after its closing quotation mark (\"); one pair must "
+		"d.ini:1: the value continues after its closing quotation mark (\"); one pair must "
 		"enclose all of it"},
-	{"a\n", "line 1: this is neither a setting (name = value) nor a heading ([name])"},
-	{"= b\n", "line 1: this is neither a setting"},
-	{"[a\n", "line 1: a heading must be [name], alone in its line"},
-	{"\n[a] b = c\n", "line 2: a heading must be [name], alone in its line"},
-	{"a = b\n\nc = refuse me\nd = e\n[", "line 3: refused"},
+	{"a\n", "d.ini:1: this is neither a setting (name = value) nor a heading ([name])"},
+	{"= b\n", "d.ini:1: this is neither a setting"},
+	{"[a\n", "d.ini:1: a heading must be [name], alone in its line"},
+	{"\n[a] b = c\n", "d.ini:2: a heading must be [name], alone in its line"},
+	{"a = b\n\nc = refuse me\nd = e\n[", "d.ini:3: refused"},
 };
 
 START_TEST(the_first_mistake_is_named_with_its_line)
@@ -106,7 +108,7 @@ START_TEST(long_lines_are_whole_and_zero_bytes_refused)
 	ck_assert_uint_eq(taken.len, strlen("|a|;") + sizeof text - 5);
 	ck_assert_int_eq(read_text(span_of("a = b\nc\0 = d\n", 13), &err), -1);
 	ck_assert_msg(
-		strstr(err.text, "line 2: the line contains a zero byte") != NULL, "%s", err.text);
+		strstr(err.text, "d.ini:2: the line contains a zero byte") != NULL, "%s", err.text);
 }
 END_TEST
 
@@ -114,11 +116,11 @@ START_TEST(what_is_no_file_is_refused)
 {
 	struct error err = {0};
 	char wanted[5000];
-	ck_assert_int_eq(setting_file_read(folder, take, &taken, &err), -1);
+	ck_assert_int_eq(setting_file_read(folder, &taker, &err), -1);
 	snprintf(wanted, sizeof wanted,
 		"the configuration file %s is a folder; --config needs the path of a file", folder);
 	ck_assert_str_eq(err.text, wanted);
-	ck_assert_int_eq(setting_file_read(path, take, &taken, &err), -1);
+	ck_assert_int_eq(setting_file_read(path, &taker, &err), -1);
 	ck_assert_msg(
 		strstr(err.text, "cannot read the configuration file ") != NULL, "%s", err.text);
 }
