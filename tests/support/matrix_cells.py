@@ -85,7 +85,7 @@ NAMES = {
     'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets'
+        'CreateHubBucket ListBuckets ListAllRuns'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
