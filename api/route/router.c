@@ -24,6 +24,7 @@ struct family {
 };
 static const struct family families[] = {
 	{"-", NULL, admin_routes, &face_steps},
+	{"console", NULL, console_routes, &face_steps},
 	{"v1", "telemetry", xet_routes, &face_xet},
 	{"v1", NULL, steps_routes, &face_steps},
 	{"hot_load", NULL, hot_load_routes, &face_steps},
@@ -158,8 +159,8 @@ static struct span without_damage(struct exchange *exchange, struct span path)
 	if (slash < 0)
 		return path;
 	const struct span below = span_slice(rest, (size_t)slash, rest.len);
-	char *const text = arena_format(
-		exchange->arena, "/xet%.*s", (int)below.len, (const char *)below.data);
+	char *const text =
+		arena_format(exchange->arena, "/xet%.*s", (int)below.len, (const char *)below.data);
 	return text == NULL ? path : span_text(text);
 }
 

@@ -77,7 +77,7 @@ MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
+        'Health Ready GetCa ConsolePage ConsoleFile AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
@@ -360,6 +360,14 @@ def put_acl(matrix, cell):
     cell.headers = {'x-amz-acl': 'private'}
     tagging(matrix, cell)
     cell.body = ''
+
+
+def console_page(matrix, cell):
+    cell.ok = (308,)  # to the same with a slash
+
+
+def console_file(matrix, cell):
+    cell.parameters['file*'] = 'index.html'
 
 
 def open_upload(matrix, cell):
@@ -742,6 +750,8 @@ PLANS = {
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
+    'ConsolePage': console_page,
+    'ConsoleFile': console_file,
     'ListHubBuckets': name_owner,
     'ListRepositories': name_owner,
     'MoveHubBucket': hub_move,
