@@ -27,12 +27,12 @@ export function BucketPage({ bucket, query }) {
   if (object !== null) return html`<${ObjectPage} key=${object} bucket=${bucket} object=${object} version=${query.get('version')} />`;
   const prefix = query.get('prefix') || '';
   const view = query.get('view') || 'objects';
-  return html`
+  return html`<div>
     <${Head} title=${bucket} crumbs=${crumbs(bucket, prefix, view)} />
     <${Tabs} label="Views of the bucket" current=${view} items=${tabs(bucket, prefix)} />
     ${view === 'usage' ? html`<${BucketUsage} key=${prefix} bucket=${bucket} prefix=${prefix} />`
       : view === 'settings' ? html`<${BucketSettings} bucket=${bucket} />`
-      : html`<${Objects} key=${prefix} bucket=${bucket} prefix=${prefix} />`}`;
+      : html`<${Objects} key=${prefix} bucket=${bucket} prefix=${prefix} />`}</div>`;
 }
 
 function tabs(bucket, prefix) {
@@ -157,8 +157,8 @@ function useSearch(bucket, prefix, text) {
 
 function Foot({ list, text }) {
   const said = text ? `${some('object', list.rows.length)} found among ${count(list.scanned)}` : some('entry', list.rows.length, 'entries');
-  return html`<span role="status">${said}${list.next ? ', and more' : ''}</span>
-    ${list.next && html`<button type="button" class="button small" onClick=${list.more} disabled=${list.busy}>${text ? 'Search on' : 'Show more'}</button>`}`;
+  return html`<div class="contents"><span role="status">${said}${list.next ? ', and more' : ''}</span>
+    ${list.next && html`<button type="button" class="button small" onClick=${list.more} disabled=${list.busy}>${text ? 'Search on' : 'Show more'}</button>`}</div>`;
 }
 
 function NoObject({ bucket, prefix, mayWrite }) {
@@ -174,11 +174,11 @@ function Pickers({ bucket, prefix }) {
     event.target.value = '';
   };
   const asFolder = (input) => { folder.current = input; if (input) input.webkitdirectory = true; };
-  return html`
+  return html`<div class="contents">
     <input ref=${files} type="file" multiple hidden aria-label="Files to upload" onChange=${take} />
     <input ref=${asFolder} type="file" hidden aria-label="Folder to upload" onChange=${take} />
     <button type="button" class="button hide-phone" onClick=${() => folder.current.click()}><${Icon} name="folder" />Upload folder</button>
-    <button type="button" class="button primary" onClick=${() => files.current.click()}><${Icon} name="upload" />Upload files</button>`;
+    <button type="button" class="button primary" onClick=${() => files.current.click()}><${Icon} name="upload" />Upload files</button></div>`;
 }
 
 function DropZone({ on, bucket, prefix, children }) {

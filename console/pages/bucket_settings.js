@@ -23,7 +23,7 @@ export function BucketSettings({ bucket }) {
   }, [bucket]);
   const mayChange = may('admin', bucket);
   const change = (work, done) => attempt(async () => { await work(); facts.reload(); }, done);
-  return html`
+  return html`<div>
     <${Loaded} from=${facts}>${(data) => html`
       <div class="panel"><ul class="rows">
         <${Setting} name="Owner" help=${`Made ${moment(data.created)}`}><span>${data.namespace}</span><//>
@@ -44,7 +44,7 @@ export function BucketSettings({ bucket }) {
         <button type="button" class="button danger" onClick=${() => setDialog('remove')}><${Icon} name="trash" />Remove bucket</button></li></ul></div>
     <//>`}
     ${dialog === 'public' && html`<${MakePublic} bucket=${bucket} onDone=${facts.reload} onClose=${() => setDialog(null)} />`}
-    ${dialog === 'remove' && html`<${Remove} bucket=${bucket} onClose=${() => setDialog(null)} />`}`;
+    ${dialog === 'remove' && html`<${Remove} bucket=${bucket} onClose=${() => setDialog(null)} />`}</div>`;
 }
 
 function Setting({ name, help, children }) {

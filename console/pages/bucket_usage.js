@@ -4,7 +4,7 @@ import { api, path } from '../api.js';
 import { bytes, count, percent, some } from '../components/format.js';
 import { useLoad } from '../components/hooks.js';
 import { Icon } from '../components/icon.js';
-import { Figure } from '../components/meter.js';
+import { Figure, Meter } from '../components/meter.js';
 import { Empty, Loaded, Notice } from '../components/page.js';
 import { href } from '../route.js';
 import { Name } from './name.js';
@@ -47,7 +47,7 @@ function Entry({ bucket, prefix, entry, all }) {
   const target = entry.folder ? { prefix: prefix + entry.name, view: 'usage' } : { object: prefix + entry.name };
   return html`<li>
     <a class="with-icon grow" href=${href('buckets', bucket, target)}><${Icon} name=${entry.folder ? 'folder' : 'file'} /><${Name} text=${entry.name} /></a>
-    <meter class="share hide-phone" min="0" max="1" value=${share} aria-label=${`Share of the size: ${percent(share)}`}></meter>
+    <div class="usage-bar hide-phone"><${Meter} label=${`${percent(share)} of the size`} parts=${[{ label: 'here', value: share }, { label: 'elsewhere', value: 1 - share, kind: 'rest' }]} /></div>
     <span class="usage-count soft hide-phone">${entry.folder ? some('object', entry.objects) : ''}</span>
     <span class="usage-size">${bytes(entry.bytes)}</span>
   </li>`;

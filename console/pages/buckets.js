@@ -29,7 +29,7 @@ function BucketList() {
   const [text, setText] = useState('');
   const [making, setMaking] = useState(false);
   const list = useLoad((signal) => all('/-/buckets', 'buckets', { signal, query: { limit: 1000 } }), []);
-  return html`
+  return html`<div>
     <${Head} title="Buckets" lead=${list.data ? summary(list.data) : ''}>
       ${mayMake() && html`<button type="button" class="button primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />Make bucket</button>`}
     <//>
@@ -37,7 +37,7 @@ function BucketList() {
     <${Loaded} from=${list}>${(buckets) => (buckets.length === 0 ? html`<div class="panel"><${NoBucket} /></div>` : html`
       <div class="section-head"><${Search} label="Find a bucket" placeholder="Find a bucket" value=${text} onChange=${setText} /></div>
       <${Table} label="Buckets" rows=${buckets.filter((row) => row.bucket.includes(text))} rowKey=${(row) => row.bucket} columns=${COLUMNS}
-        href=${(row) => href('buckets', row.bucket)} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//>`;
+        href=${(row) => href('buckets', row.bucket)} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//></div>`;
 }
 
 const COLUMNS = [

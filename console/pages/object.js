@@ -28,7 +28,7 @@ export function ObjectPage({ bucket, object, version }) {
   const close = () => setDialog('');
   const reload = () => { head.reload(); versions.reload(); };
   const deleted = () => { if (version) reload(); else go(href('buckets', bucket, { prefix })); };
-  return html`
+  return html`<div>
     <${Head} title=${visible(object.slice(slash + 1))} crumbs=${crumbs(bucket, prefix)}>
       ${head.data && html`
         <button type="button" class="button primary" onClick=${() => attempt(async () => save(await downloadUrl(bucket, object, version)))}><${Icon} name="download" />Download</button>
@@ -43,7 +43,7 @@ export function ObjectPage({ bucket, object, version }) {
       ${HEADER_NAME.test(object) && html`<${Tensors} key=${version || ''} bucket=${bucket} object=${object} version=${version} size=${data.size} />`}`}<//>
     ${versions.data && html`<${Versions} bucket=${bucket} object=${object} shown=${version} found=${versions.data} reload=${reload} />`}
     ${dialog === 'share' && html`<${Share} bucket=${bucket} object=${object} version=${version} onClose=${close} />`}
-    ${dialog === 'delete' && html`<${Delete} bucket=${bucket} object=${object} version=${version} onDone=${deleted} onClose=${close} />`}`;
+    ${dialog === 'delete' && html`<${Delete} bucket=${bucket} object=${object} version=${version} onDone=${deleted} onClose=${close} />`}</div>`;
 }
 
 function Facts({ data }) {
@@ -166,9 +166,10 @@ function TensorTable({ data }) {
     { id: 'elements', label: 'Elements', end: true, width: '130px', hide: 'tablet', value: (row) => row.elements, cell: (row) => count(row.elements) },
     { id: 'bytes', label: 'Size', end: true, width: '100px', value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
   ];
-  return html`
+  return html`<div>
     ${data.metadata.length > 0 && html`<div class="panel tensor-metadata"><dl class="facts panel-body">${data.metadata.slice(0, 50).map(([name, value]) =>
       html`<dt key=${name}><bdi>${visible(name.slice(0, 200))}</bdi></dt><dd><bdi>${visible(value.slice(0, 2000))}</bdi></dd>`)}</dl></div>`}
     <div class="section-head"><div class="search"><${Icon} name="search" /><input class="input" type="text" aria-label="Find a tensor" placeholder="Find a tensor" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)} /></div></div>
-    <${Table} label="Tensors" rows=${rows} rowKey=${(row) => row.name} columns=${columns} height=${520} empty=${html`<${Empty} title=${text ? 'No tensor has this in its name' : 'The file has no tensors'} />`} />`;
+    <${Table} label="Tensors" rows=${rows} rowKey=${(row) => row.name} columns=${columns} height=${520} empty=${html`<${Empty} title=${text ? 'No tensor has this in its name' : 'The file has no tensors'} />`} />
+  </div>`;
 }
