@@ -1,6 +1,6 @@
 // Charts: sparklines in SVG, and uPlot, which is fetched only when a page has a chart.
 import { html, useEffect, useRef, useState } from '../vendor/htm-preact.js';
-import { short } from './format.js';
+import { count, short } from './format.js';
 
 /** A small line without axes. `points` are numbers, oldest first; `slots` how many fit; `label` says it in words. */
 export function Spark({ points, slots = 60, label, kind = '' }) {
@@ -83,8 +83,10 @@ function options({ series, log, axisFormat, size, pick }) {
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, values: (plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? short(tick) : '')) },
-      { ...axis, grid: { stroke: line, width: 1 }, size: 60, values: (plot, ticks) => ticks.map((tick) => (tick === null ? '' : axisFormat(tick))) },
+      { ...axis, grid: { show: false }, size: 28, values: (plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : '')) },
+      { ...axis, grid: { stroke: line, width: 1, filter: (plot, ticks) => (log ? ticks.map(powerOfTen) : ticks) }, size: 64,
+        filter: (plot, ticks) => (log ? ticks.map(powerOfTen) : ticks),
+        values: (plot, ticks) => ticks.map((tick) => (tick === null ? '' : axisFormat(tick).replace(/\.0+(?= |$)/, ''))) },
     ],
     series: [{}, ...series.map((one) => ({
       label: one.label, stroke: color(one.color || 'accent'), width: 1.5, spanGaps: true,
@@ -94,6 +96,8 @@ function options({ series, log, axisFormat, size, pick }) {
     plugins: [readout(series, pick)],
   };
 }
+
+function powerOfTen(tick) { return tick > 0 && Number.isInteger(Number(Math.log10(tick).toFixed(6))) ? tick : null; }
 
 // The values under the pointer, in a line above the chart: nothing covers the lines.
 function readout(series, pick) {

@@ -22,7 +22,7 @@ export function count(n) {
 /** 12345 is `12.3 k`; for axes and small places. */
 export function short(n) {
   if (n === null || n === undefined || Number.isNaN(n)) return NONE;
-  if (Math.abs(n) < 1000) return String(Math.round(n * 10) / 10);
+  if (Math.abs(n) < 1000) return String(Math.abs(n) < 100 ? Math.round(n * 10) / 10 : Math.round(n));
   const power = Math.min(4, Math.floor(Math.log10(Math.abs(n)) / 3));
   return `${Number((n / 1000 ** power).toPrecision(3))} ${['', 'k', 'M', 'G', 'T'][power]}`;
 }
