@@ -26,13 +26,13 @@ export function Dialog({ title, onClose, broad, children }) {
 
 /**
  * Asks before something is done. `action` is the button's word ("Delete 3 objects"), `children` say what will happen. With `word` the
- * button works only once that word is typed. `onConfirm` may return a promise; the dialog closes when it is kept, and shows the fault.
+ * button works only once that word is typed, with `ready` false not yet. `onConfirm` may return a promise; the dialog closes when it is kept, and shows the fault.
  */
-export function Confirm({ title, action, danger, word, onConfirm, onClose, children }) {
+export function Confirm({ title, action, danger, word, broad, ready: allowed = true, onConfirm, onClose, children }) {
   const [typed, setTyped] = useState('');
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
-  const ready = !busy && (!word || typed === word);
+  const ready = !busy && allowed && (!word || typed === word);
   const confirm = async (event) => {
     event.preventDefault();
     if (!ready) return;
@@ -46,7 +46,7 @@ export function Confirm({ title, action, danger, word, onConfirm, onClose, child
       setBusy(false);
     }
   };
-  return html`<${Dialog} title=${title} onClose=${onClose}>
+  return html`<${Dialog} title=${title} broad=${broad} onClose=${onClose}>
     <form onSubmit=${confirm}>
       <div class="stack">${children}
         ${word && html`<${Field} label=${html`Type <code>${word}</code> to confirm`}>${(id) =>
@@ -54,7 +54,7 @@ export function Confirm({ title, action, danger, word, onConfirm, onClose, child
         ${fault && html`<p class="bad" role="alert">${fault.message}</p>`}
       </div>
       <div class="dialog-foot">
-        <button type="button" class="button" data-focus=${!word || undefined} onClick=${onClose}>Cancel</button>
+        <button type="button" class="button" data-focus=${(danger && !word) || undefined} onClick=${onClose}>Cancel</button>
         <button type="submit" class="button primary ${danger ? 'danger' : ''}" disabled=${!ready}>${busy ? 'Working…' : action}</button>
       </div>
     </form>
