@@ -9,6 +9,8 @@ static const char SQL_TOTALS_READ[] =
 	"SELECT files, bytes, updated_ms FROM bucket_totals WHERE bucket = ?1";
 static const char SQL_TOTALS_SUM[] =
 	"SELECT COALESCE(SUM(t.bytes), 0) FROM bucket_totals t JOIN buckets b ON b.id = t.bucket JOIN accounts a ON a.id = b.account WHERE a.namespace = ?1";
+static const char SQL_TOTALS_SUM_ALL[] =
+	"SELECT coalesce(sum(files), 0), coalesce(sum(bytes), 0) FROM bucket_totals";
 static const char SQL_TOTALS_DROP[] = "DELETE FROM bucket_totals WHERE bucket = ?1";
 
 int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct error *err)
@@ -40,6 +42,18 @@ int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, stru
 {
 	*out_bytes = 0;
 	return db_find_i64(db, SQL_TOTALS_SUM, out_bytes, err, db_blob(owner)) < 0 ? -1 : 0;
+}
+
+int bucket_totals_sum_all(struct db *db, struct bucket_totals *out, struct error *err)
+{
+	struct db_statement *const row = db_query(db, SQL_TOTALS_SUM_ALL, err);
+	const int got = db_step(row, err);
+	*out = (struct bucket_totals){0};
+	if (got == 1)
+		*out = (struct bucket_totals){
+			.files = db_column_i64(row, 0), .bytes = db_column_i64(row, 1)};
+	db_reset(row);
+	return got < 0 ? -1 : 0;
 }
 
 int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)
