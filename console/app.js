@@ -1,34 +1,144 @@
-// Signs in with a key or with a one-time link, and says as whom.
+// The shell: the bar on top, the session, and the page that the address names.
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from './vendor/htm-preact.js';
+import { href, parseRoute } from './route.js';
+import { beginSession, session, signOut, watchSession } from './session.js';
+import { Icon } from './components/icon.js';
+import { Empty, Fault, Waiting } from './components/page.js';
+import { Toasts } from './components/toast.js';
+import { useSetting, useStreamState } from './components/hooks.js';
 
-const word = document.getElementById('word');
+const PAGES = [
+  { name: '', label: 'Overview', load: () => import('./pages/overview.js') },
+  { name: 'runs', label: 'Runs', load: (path) => (path.length > 2 ? import('./pages/run.js') : import('./pages/runs.js')) },
+  { name: 'buckets', label: 'Buckets', load: () => import('./pages/buckets.js') },
+  { name: 'storage', label: 'Storage', load: () => import('./pages/storage.js') },
+  { name: 'keys', label: 'Keys', load: () => import('./pages/keys.js') },
+];
+const STREAM = { off: 'Not live', connecting: 'Connecting', live: 'Live', waiting: 'Reconnecting', refused: 'Not live' };
+const THEMES = { system: ['screen', 'as the browser'], light: ['sun', 'light'], dark: ['moon', 'dark'] };
 
-async function ask(method, path, body) {
-	const headers = { 'X-Deltabucket-Console': '1' };
-	if (body)
-		headers['Content-Type'] = 'application/json';
-	const reply = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
-	const answer = await reply.json();
-	if (!reply.ok)
-		throw new Error(answer.error.message);
-	return answer;
+function App() {
+  const [, setTold] = useState(0);
+  const [fault, setFault] = useState(null);
+  const route = useRoute();
+  const begin = () => {
+    setFault(null);
+    beginSession(takeLink()).catch(setFault);
+  };
+  useEffect(() => {
+    const end = watchSession(() => setTold((n) => n + 1));
+    begin();
+    return end;
+  }, []);
+  useEffect(() => { if (/^#link=/.test(route.hash)) begin(); }, [route.hash]);
+  if (fault) return html`<div class="sign-in"><div class="sign-in-card"><${Fault} fault=${fault} retry=${begin} /></div></div>`;
+  if (session.value === undefined) return null;
+  if (session.value === null) return html`<${Lazy} load=${() => import('./pages/sign_in.js')} name="sign-in" bare=${true} route=${route} />`;
+  return html`<${Shell} route=${route} />`;
 }
 
-async function signIn(credentials) {
-	try {
-		const session = await ask('POST', '/-/sessions', credentials);
-		word.textContent = `Signed in as ${session.name || session.key_id}.`;
-	} catch (error) {
-		word.textContent = error.message;
-	}
+function Shell({ route }) {
+  const name = route.path[0] || '';
+  const page = PAGES.find((one) => one.name === name);
+  const main = useRef(null);
+  const skip = (event) => { event.preventDefault(); main.current.focus(); };
+  usePlace(main, route);
+  return html`<div>
+    <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
+    <header class="bar"><div class="bar-inner">
+      <a class="brand" href="#/"><img src=${new URL('icon.svg', import.meta.url).pathname} alt="" />deltabucket</a>
+      <nav class="pages" aria-label="Pages">${PAGES.map((one) =>
+        html`<a key=${one.name} href=${one.name ? href(one.name) : '#/'} aria-current=${one === page ? 'page' : undefined}>${one.label}</a>`)}</nav>
+      <div class="bar-end"><${Live} /><${Theme} /><${Account} /></div>
+    </div></header>
+    <main class="main" id="main" tabindex="-1" ref=${main}>${page
+      ? html`<${Lazy} key=${name + (route.path.length > 2)} load=${() => page.load(route.path)} name=${name} route=${route} />`
+      : html`<${Empty} title="There is no such page" action=${html`<a class="button" href="#/">To the overview</a>`} />`}</main>
+    <${Toasts} />
+  </div>`;
 }
 
-document.getElementById('sign-in').addEventListener('submit', event => {
-	event.preventDefault();
-	signIn({ key_id: document.getElementById('key').value, secret: document.getElementById('secret').value });
-});
-
-const link = /^#link=(.+)$/.exec(location.hash);
-if (link) {
-	history.replaceState(null, '', location.pathname);
-	signIn({ link: link[1] });
+// A page is fetched when it is first looked at.
+function Lazy({ load, name, route, bare }) {
+  const [state, setState] = useState({});
+  const [broken, mend] = useErrorBoundary((fault) => console.error(fault));
+  useEffect(() => {
+    let here = true;
+    load().then((module) => { if (here) setState({ Page: module.default }); }, (fault) => { if (here) setState({ fault }); });
+    return () => { here = false; };
+  }, [name]);
+  if (broken) return html`<${Fault} fault=${{ message: `This page has a fault: ${broken.message}` }} retry=${mend} />`;
+  if (state.fault) return html`<${Fault} fault=${{ message: 'This page could not be fetched from the server.' }} retry=${() => location.reload()} />`;
+  if (!state.Page) return bare ? null : html`<${Waiting} />`;
+  return html`<${state.Page} route=${route} session=${session.value} />`;
 }
+
+function Live() {
+  const state = useStreamState();
+  return html`<span class="live" data-state=${state} role="status"><i></i><span class="hide-phone">${STREAM[state]}</span></span>`;
+}
+
+function Theme() {
+  const [theme, setTheme] = useSetting('theme', 'system');
+  const names = Object.keys(THEMES);
+  const next = names[(names.indexOf(theme) + 1) % names.length];
+  const [icon, word] = THEMES[theme] || THEMES.system;
+  const turn = () => {
+    setTheme(next);
+    if (next === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+  };
+  const label = `Colours: ${word}. Change to: ${THEMES[next][1]}`;
+  return html`<button type="button" class="button plain icon-only" title=${label} aria-label=${label} onClick=${turn}><${Icon} name=${icon} /></button>`;
+}
+
+function Account() {
+  const { value } = session;
+  const grants = value.grants || [];
+  return html`<div>
+    <button type="button" class="button plain icon-only" aria-label="Your key, and sign out" title="Your key, and sign out" popovertarget="account"><${Icon} name="person" /></button>
+    <div class="menu" id="account" popover="auto">
+      <dl>
+        <dt>Key</dt><dd><code>${value.key_id}</code></dd>
+        ${value.name && html`<dt>Name</dt><dd>${value.name}</dd>`}
+        <dt>Account</dt><dd>${value.namespace}</dd>
+        <dt>May</dt><dd>${value.root ? 'do everything' : grants.length ? grants.map((grant) => html`<div key=${grant}><code>${grant}</code></div>`) : 'act for its account'}</dd>
+        ${value.server && html`<dt>Server</dt><dd>${value.server.version}</dd>`}
+      </dl>
+      <button type="button" class="button" onClick=${signOut}>Sign out</button>
+    </div>
+  </div>`;
+}
+
+function useRoute() {
+  const [route, setRoute] = useState(() => parseRoute(location.hash));
+  useEffect(() => {
+    const read = () => setRoute(parseRoute(location.hash));
+    addEventListener('hashchange', read);
+    return () => removeEventListener('hashchange', read);
+  }, []);
+  return route;
+}
+
+// A new page begins at its top, and screen readers begin there too. A tab or a filter of the same page moves nothing.
+function usePlace(main, route) {
+  const place = route.path.slice(0, route.path[0] === 'runs' ? 3 : 2).join('/');
+  const before = useRef(place);
+  useEffect(() => {
+    if (before.current === place) return;
+    before.current = place;
+    scrollTo(0, 0);
+    main.current.focus({ preventScroll: true });
+  }, [place]);
+}
+
+// The code of a sign-in link is taken out of the address at once: it must not stay in the history.
+function takeLink() {
+  const found = /^#link=([^&]+)/.exec(location.hash);
+  if (!found) return null;
+  history.replaceState(null, '', location.pathname + '#/');
+  dispatchEvent(new HashChangeEvent('hashchange'));
+  return decodeURIComponent(found[1]);
+}
+
+render(html`<${App} />`, document.getElementById('app'));
