@@ -26,6 +26,7 @@ struct store_parts {
 	struct lifecycle_cache *lifecycle_cache;
 	struct replica_table *replicas;
 	struct path_hold *path_holds;
+	struct step_sizes *step_sizes;
 	struct made_files *made_files;
 	struct shard_turns *shard_turns;
 	struct gc *gc;
