@@ -87,10 +87,10 @@ export function Table({ label, columns, rows, rowKey, sort, href, onOpen, select
           column.value ? html`<button type="button" onClick=${() => turn(column)}>${column.label}<${Icon} name=${order && order.id === column.id && order.descending ? 'down' : 'up'} /></button>`
             : column.label || html`<span class="hidden-text">${column.name || 'Actions'}</span>`}</th>`)}</tr></thead>
         <tbody ...${events}>
-          ${first > 0 && html`<tr key="above" class="space" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${first * ROW}px` }}></td></tr>`}
+          ${first > 0 && html`<tr key="above" class="space" aria-hidden="true"><td style=${{ height: `${first * ROW}px` }}></td></tr>`}
           ${sorted.slice(first, last).map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} columns=${columns} at=${first + i}
             active=${first + i === at} selected=${selected !== undefined && rowKey(row) === selected} href=${href} open=${open ? go : null} enter=${setActive} />`)}
-          ${last < sorted.length && html`<tr key="below" class="space" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${(sorted.length - last) * ROW}px` }}></td></tr>`}
+          ${last < sorted.length && html`<tr key="below" class="space" aria-hidden="true"><td style=${{ height: `${(sorted.length - last) * ROW}px` }}></td></tr>`}
         </tbody>
       </table>
     </div>
