@@ -41,7 +41,7 @@ const TABS = [
 function OwnKey({ session }) {
   const rows = [['Key', html`<code>${session.key_id}</code>`], session.name && ['Name', visible(session.name)], ['Account', session.namespace],
     ['May', html`<${Grants} grants=${session.grants} />`]].filter(Boolean);
-  return html`<div class="panel"><dl class="facts panel-body">${rows.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></div>`;
+  return html`<div class="panel"><dl class="facts panel-body tight">${rows.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></div>`;
 }
 
 function Grants({ grants, root }) {

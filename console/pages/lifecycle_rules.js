@@ -11,8 +11,8 @@ import { faultOf, newRule, parseRules, sentences, writeRules } from '../lifecycl
 import { readLifecycle, writeLifecycle } from '../s3.js';
 import { visible } from './name.js';
 
-/** A section with the rules of `bucket`; `title` is its heading. */
-export function Lifecycle({ bucket, mayChange, title = 'Lifecycle' }) {
+/** A section with the rules of `bucket`. `picker`: a control beside its heading; `spaced`: something stands above it. */
+export function Lifecycle({ bucket, mayChange, title = 'Lifecycle', picker, spaced = true }) {
   const [editing, setEditing] = useState(null);
   const rules = useLoad(async () => { const text = await readLifecycle(bucket); return { text, rows: parseRules(text) }; }, [bucket]);
   const store = async (text, done) => {
@@ -23,13 +23,13 @@ export function Lifecycle({ bucket, mayChange, title = 'Lifecycle' }) {
   const edit = mayChange && rules.data && html`
     <button type="button" class="button small" onClick=${() => setEditing({ document: true })}>Edit document</button>
     <button type="button" class="button small" onClick=${() => setEditing({ at: rules.data.rows.length, rule: newRule() })}><${Icon} name="plus" />Add rule</button>`;
-  return html`<${Section} title=${title} actions=${edit && html`<div class="actions">${edit}</div>`}>
+  return html`<div class=${spaced ? 'spaced' : ''}><${Section} title=${title} actions=${html`<div class="actions">${picker}${edit}</div>`}>
     <${Loaded} from=${rules}>${({ text, rows }) => html`
       <div class="panel">${rows.length ? html`<ul class="rows">${rows.map((rule, at) => html`<${Rule} key=${rule.id || at} rule=${rule} mayChange=${mayChange} onEdit=${() => setEditing(rule.more ? { document: true } : { at, rule })} />`)}</ul>`
         : html`<${Empty} title="No rules">A rule removes what is old: objects, older versions, uploads that were never completed.<//>`}</div>
       ${editing && editing.rule && html`<${EditRule} rows=${rows} at=${editing.at} rule=${editing.rule} store=${store} onClose=${() => setEditing(null)} />`}
       ${editing && editing.document && html`<${EditDocument} text=${text} store=${store} onClose=${() => setEditing(null)} />`}`}<//>
-  <//>`;
+  <//></div>`;
 }
 
 function Rule({ rule, mayChange, onEdit }) {

@@ -2,7 +2,7 @@
 import { html, useState } from '../vendor/htm-preact.js';
 import { Confirm, Dialog } from '../components/dialog.js';
 import { CopyLine } from '../components/copy.js';
-import { SelectField, TextField } from '../components/field.js';
+import { Search, SelectField, TextField } from '../components/field.js';
 import { bytes, count, moment, some } from '../components/format.js';
 import { Ago, useLoad } from '../components/hooks.js';
 import { Icon } from '../components/icon.js';
@@ -58,12 +58,12 @@ function Facts({ data }) {
     data.expires && ['Lifecycle', visible(data.expires)],
     ...data.headers.map(([name, value]) => [name, visible(value)]),
   ].filter(Boolean);
-  return html`<div class="panel"><dl class="facts panel-body">${rows.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></div>`;
+  return html`<div class="panel"><dl class="facts panel-body tight">${rows.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></div>`;
 }
 
 function Metadata({ rows }) {
   return html`<${Section} title="Metadata">
-    <div class="panel"><dl class="facts panel-body">${rows.map(([name, value]) => html`<dt key=${name}><bdi>${visible(name)}</bdi></dt><dd><bdi>${visible(value)}</bdi></dd>`)}</dl></div>
+    <div class="panel"><dl class="facts panel-body tight">${rows.map(([name, value]) => html`<dt key=${name}><bdi>${visible(name)}</bdi></dt><dd><bdi>${visible(value)}</bdi></dd>`)}</dl></div>
   <//>`;
 }
 
@@ -167,9 +167,9 @@ function TensorTable({ data }) {
     { id: 'bytes', label: 'Size', end: true, width: '100px', value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
   ];
   return html`<div>
-    ${data.metadata.length > 0 && html`<div class="panel tensor-metadata"><dl class="facts panel-body">${data.metadata.slice(0, 50).map(([name, value]) =>
+    ${data.metadata.length > 0 && html`<div class="panel tensor-metadata"><dl class="facts panel-body tight">${data.metadata.slice(0, 50).map(([name, value]) =>
       html`<dt key=${name}><bdi>${visible(name.slice(0, 200))}</bdi></dt><dd><bdi>${visible(value.slice(0, 2000))}</bdi></dd>`)}</dl></div>`}
-    <div class="section-head"><div class="search"><${Icon} name="search" /><input class="input" type="text" aria-label="Find a tensor" placeholder="Find a tensor" spellcheck=${false} value=${text} onInput=${(event) => setText(event.target.value)} /></div></div>
+    <div class="section-head"><${Search} label="Find a tensor" placeholder="Find a tensor" value=${text} onChange=${setText} /></div>
     <${Table} label="Tensors" rows=${rows} rowKey=${(row) => row.name} columns=${columns} height=${520} empty=${html`<${Empty} title=${text ? 'No tensor has this in its name' : 'The file has no tensors'} />`} />
   </div>`;
 }

@@ -1,5 +1,5 @@
 // Storage: what lies on the disk and what holds it there, what gc gives back, damage and scrub, packs, and lifecycle rules.
-import { html, useEffect, useState } from '../vendor/htm-preact.js';
+import { html, useState } from '../vendor/htm-preact.js';
 import { all, api } from '../api.js';
 import { Confirm } from '../components/dialog.js';
 import { CheckField, SelectField } from '../components/field.js';
@@ -85,15 +85,16 @@ function RunGc({ onDone, onClose }) {
   return html`<${Confirm} title="Run gc" action="Run gc now" ready=${Boolean(dry.data)} danger=${ends} onConfirm=${run} onClose=${onClose}>
     <div class="dry-run" role="status">${dry.fault ? html`<p class="bad">${dry.fault.message}</p>` : dry.data ? html`<${DryRun} result=${dry.data} />` : html`<p class="soft">Looking what can go…</p>`}</div>
     <${SelectField} label="Compact packs that need less than" value=${percentage} onChange=${setPercentage}
-      options=${[['', 'as the server is set'], ['30', '30 % of their bytes'], ['50', '50 % of their bytes'], ['75', '75 % of their bytes'], ['100', 'all of their bytes']]} />
+      options=${[['', '90 % of their bytes'], ['50', '50 % of their bytes'], ['100', 'all of their bytes, which takes longest']]} />
     <${CheckField} label="End the promises to Xet clients" value=${ends} onChange=${setEnds} help="Uploads by hf that are under way fail, and begin again. It frees what nobody came back for." />
   <//>`;
 }
 
 function DryRun({ result }) {
   const held = result.bytes_promised + result.bytes_registered;
-  return html`<p>${result.packs ? html`<span class="strong">${bytes(result.bytes)}</span> in ${some('pack', result.packs)} can go or be compacted.` : 'There is nothing to give back.'}
-    ${held > 0 && html` <span class="soft">${bytes(held)} more are held by promises.</span>`}</p>`;
+  const packs = result.packs_deleted + result.packs_compacted;
+  return html`<p>${packs ? html`It gives back <span class="strong">${bytes(result.bytes_freed)}</span>, of ${some('pack', packs)}.` : `There is nothing to give back: ${some('pack', result.packs)} of ${bytes(result.bytes)} are needed.`}
+    ${held > 0 && html` <span class="soft">Promises hold ${bytes(held)} more.</span>`}</p>`;
 }
 
 function SetAside({ data }) {
@@ -126,12 +127,11 @@ function Packs() {
 
 function Rules({ chosen, alone }) {
   const list = useLoad((signal) => all('/-/buckets', 'buckets', { query: { limit: 1000 }, signal }), []);
-  const [bucket, setBucket] = useState(chosen || '');
   const seen = (list.data || []).map((row) => row.bucket).filter((name) => may('list', name));
-  useEffect(() => { if (!bucket && seen.length) setBucket(seen[0]); }, [list.data]);
-  return html`<${Loaded} from=${list}>${() => (!seen.length ? alone && html`<div class="panel"><${Empty} title="Your key sees nothing of the storage">A key without grants, or one with the grant <code>metrics</code>, does.<//></div>` : html`
-    <div class="section rules">
-      <${SelectField} label="Lifecycle rules of the bucket" value=${bucket} options=${seen.map((name) => [name, name])} onChange=${setBucket} />
-      ${bucket && html`<${Lifecycle} key=${bucket} bucket=${bucket} mayChange=${may('admin', bucket)} title=${`Rules of ${bucket}`} />`}
-    </div>`)}<//>`;
+  const [picked, setBucket] = useState(chosen);
+  const bucket = seen.includes(picked) ? picked : seen[0];
+  const picker = html`<select class="input low bucket-choice" aria-label="Bucket whose rules are shown" value=${bucket} onChange=${(event) => setBucket(event.target.value)}>
+    ${seen.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`;
+  return html`<${Loaded} from=${list}>${() => (bucket ? html`<${Lifecycle} key=${bucket} bucket=${bucket} mayChange=${may('admin', bucket)} title="Lifecycle rules" picker=${picker} spaced=${!alone} />`
+    : alone && html`<div class="panel"><${Empty} title="Your key sees nothing of the storage">A key without grants does, and one with the grant <code>metrics</code>.<//></div>`)}<//>`;
 }
