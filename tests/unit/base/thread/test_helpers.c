@@ -1,5 +1,6 @@
 #include "base/thread/helpers.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -90,6 +91,44 @@ START_TEST(lanes_run_side_by_side)
 }
 END_TEST
 
+/* Waits until the test has looked. */
+static void gate_run(struct helper_job *job)
+{
+	struct meeting *const gate = ((struct meeting_job *)job)->meeting;
+	lock_enter(&gate->lock);
+	while (gate->present == 0)
+		lock_wait(&gate->lock, &gate->changed);
+	lock_leave(&gate->lock);
+}
+
+START_TEST(jobs_that_wait_are_counted)
+{
+	struct helpers *const helpers = helpers_start(1);
+	struct meeting gate = {0};
+	lock_init(&gate.lock, LOCK_EXCHANGE);
+	lock_condition_init(&gate.changed);
+	struct helper_lane lanes[2] = {0};
+	struct meeting_job jobs[4];
+	ck_assert_uint_eq(helpers_waiting(helpers), 0);
+	for (int i = 0; i < 4; i++) {
+		jobs[i] = (struct meeting_job){{.run = gate_run}, &gate};
+		helpers_submit(helpers, &lanes[i % 2], &jobs[i].job);
+	}
+	while (helpers_waiting(helpers) > 3)
+		sched_yield();
+	ck_assert_uint_eq(helpers_waiting(helpers), 3);
+	lock_enter(&gate.lock);
+	gate.present = 1;
+	lock_broadcast(&gate.changed);
+	lock_leave(&gate.lock);
+	while (helpers_waiting(helpers) > 0)
+		sched_yield();
+	helpers_stop(helpers);
+	lock_condition_release(&gate.changed);
+	lock_release(&gate.lock);
+}
+END_TEST
+
 struct owner {
 	struct helper_lane lane;
 	struct helper_job job;
@@ -143,6 +182,7 @@ Suite *test_helpers_suite(void)
 	TCase *const tcase = tcase_create("helpers");
 	tcase_add_test(tcase, jobs_of_a_lane_run_in_order_and_one_at_a_time);
 	tcase_add_test(tcase, lanes_run_side_by_side);
+	tcase_add_test(tcase, jobs_that_wait_are_counted);
 	tcase_add_test(tcase, a_job_may_free_its_lane_and_submit_again);
 	tcase_add_test(tcase, stopping_idle_helpers_returns);
 	suite_add_tcase(suite, tcase);

@@ -173,10 +173,12 @@ START_TEST(a_try_that_fails_is_told_until_a_write_succeeds)
 	ck_assert_ptr_null(strstr(err.text, "/data")); /* anybody may be told */
 	ck_assert(takes_writes());
 	ck_assert(store_health_wants_try(health));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_WRITES_FAIL), 1);
 	expect_text("ready\nwrites fail: no change can be written to the catalog (writes_fail in"
 		    " the log).\n");
 	store_health_note_try(health, NULL);
 	ck_assert(is_writable() && !store_health_wants_try(health));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_WRITES_FAIL), 0);
 	expect_text("ready\n");
 }
 END_TEST
@@ -187,10 +189,12 @@ START_TEST(a_catalog_without_its_name_is_told)
 	struct buffer out;
 	buffer_init(&out, 4096);
 	store_health_print(health, &out);
+	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_LOST), 1);
 	ck_assert_ptr_nonnull(
 		strstr(buffer_text(&out), "\ncatalog lost: catalog.db was deleted or replaced"));
 	buffer_release(&out);
 	store_health_set_unnamed(health, false);
+	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_LOST), 0);
 	expect_text("ready\n");
 }
 END_TEST
