@@ -99,8 +99,9 @@ static int read_options(struct session *session, struct options *options,
 	if (options->help)
 		return 0;
 	char *const config = options_config_path();
-	const int result =
-		(command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
+	const int result = (command->bit & COMMAND_CONNECTED) != 0
+		? options_complete(options, config, err)
+		: 0;
 	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
 		output_note(&session->output,
 			"%s holds a token, and users other than its owner may read it; chmod 600 "
@@ -152,7 +153,8 @@ static int run_command(struct session *session, const struct command *command,
 		return command->run(session, err);
 	session->stop = stop_new();
 	*out_interrupt = interrupt_start(session->stop);
-	const int result = set_remote(session, command, err);
+	const int result =
+		(command->bit & COMMAND_CONNECTED) != 0 ? set_remote(session, command, err) : 0;
 	return result == 0 ? command->run(session, err) : -1;
 }
 

@@ -19,6 +19,7 @@ static void http_answer_take_length(struct http_response *response, struct span 
 static void http_answer_take_location(struct http_response *response, struct span value);
 static void http_answer_take_link(struct http_response *response, struct span value);
 static void http_answer_take_modified(struct http_response *response, struct span value);
+static void http_answer_take_date(struct http_response *response, struct span value);
 static void http_answer_take_retry_after(struct http_response *response, struct span value);
 static size_t http_answer_on_body(char *data, size_t size, size_t count, void *argument);
 static int keep_error_body(struct http_transfer *transfer, struct span bytes);
@@ -60,6 +61,7 @@ static void forget_headers(struct http_response *response)
 	response->link[0] = '\0';
 	response->content_length = UINT64_MAX;
 	response->modified_ms = -1;
+	response->date_ms = -1;
 	response->retry_after_s = -1;
 }
 
@@ -79,6 +81,7 @@ static void take_header(struct http_response *response, struct span name, struct
 		{"Location", http_answer_take_location},
 		{"Link", http_answer_take_link},
 		{"Last-Modified", http_answer_take_modified},
+		{"Date", http_answer_take_date},
 		{"Retry-After", http_answer_take_retry_after},
 	};
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
@@ -145,6 +148,12 @@ static void http_answer_take_modified(struct http_response *response, struct spa
 {
 	if (!clock_parse_http(value, &response->modified_ms))
 		response->modified_ms = -1;
+}
+
+static void http_answer_take_date(struct http_response *response, struct span value)
+{
+	if (!clock_parse_http(value, &response->date_ms))
+		response->date_ms = -1;
 }
 
 static void http_answer_take_retry_after(struct http_response *response, struct span value)

@@ -185,6 +185,7 @@ int http_client_send(struct http_client *client, const struct http_request *requ
 	set_connection(client, request->wait_ms);
 	set_body(client, &transfer);
 	http_answer_watch(&transfer);
+	http_look_begin(&transfer);
 	result = perform(client, &transfer, err);
 out:
 	curl_easy_reset(client->easy); /* so that no option points to this call's memory any more */
@@ -287,8 +288,10 @@ static void free_secret(char *text)
 
 static void response_init(struct http_response *response)
 {
-	*response = (struct http_response){
-		.content_length = UINT64_MAX, .modified_ms = -1, .retry_after_s = -1};
+	*response = (struct http_response){.content_length = UINT64_MAX,
+		.modified_ms = -1,
+		.date_ms = -1,
+		.retry_after_s = -1};
 	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
 }
 
@@ -472,6 +475,7 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 	pipe_signal_hold(&pipe_signal);
 	const CURLcode code = curl_easy_perform(client->easy);
 	pipe_signal_let_go(&pipe_signal);
+	http_look_end(transfer, (int)code);
 	long status = 0;
 	curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->response->status = (int)status;

@@ -8,6 +8,7 @@
 #include "base/stream.h"
 
 struct http_client;
+struct http_look;
 
 struct http_client_options {
 	const char *endpoint; /* https://host:port without a trailing slash; copied */
@@ -54,6 +55,7 @@ struct http_request {
 	/* Receives a 2xx body piece by piece; NULL: the body is kept in response->body. Borrowed;
 	 * only write is called. */
 	struct body_sink *sink;
+	struct http_look *look; /* is filled in, also when the request fails; NULL: none */
 };
 
 struct http_response {
@@ -71,6 +73,7 @@ struct http_response {
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
 	int64_t modified_ms; /* Last-Modified, wall clock; -1 when absent */
+	int64_t date_ms;     /* Date, the server's clock; -1 when absent */
 	int retry_after_s;   /* -1 when absent */
 	/* Set with the error upstream: the two sides did not agree on TLS, or the server wants TLS
 	 * and the endpoint says http. */

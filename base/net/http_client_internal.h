@@ -1,5 +1,5 @@
-/* One request on its way, shared by http_client.c, which sends, and http_answer.c, which
- * receives. */
+/* One request on its way, shared by http_client.c, which sends, http_answer.c, which receives, and
+ * http_look.c. */
 #ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
 #define BASE_NET_HTTP_CLIENT_INTERNAL_H
 
@@ -25,5 +25,9 @@ struct http_transfer {
 
 /* Sets the callbacks that fill transfer->response and feed the sink. */
 void http_answer_watch(struct http_transfer *transfer);
+
+/* Before and after a request: fill its look, if it has one. `code` is libcurl's. */
+void http_look_begin(const struct http_transfer *transfer);
+void http_look_end(const struct http_transfer *transfer, int code);
 
 #endif

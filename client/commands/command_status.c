@@ -266,13 +266,13 @@ static void say_json(
 	json_writer_u64(&line.writer, "replicas", facts->replicas);
 	json_writer_u64(&line.writer, "replicas_in_error", facts->states[REPLICA_ERROR]);
 	json_writer_u64(&line.writer, "replicas_without_step", facts->without_step);
-	if (knows_lag(run, facts))
-		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
 	json_writer_object(&line.writer, "states");
 	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++)
 		json_writer_u64(&line.writer, replica_state_name(i), facts->states[i]);
 	json_writer_end(&line.writer, '}');
 	json_writer_u64(&line.writer, "replicas_expired", facts->expired);
+	if (knows_lag(run, facts))
+		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
 	rollback_message_print(&run->rollback, &line.writer);
 	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);

@@ -88,6 +88,10 @@ static const struct command COMMANDS[] = {
 		"the server, its runs and their fleets at a glance",
 		"deltabucket status\n"
 		"deltabucket status models/policy\n"},
+	{"doctor", COMMAND_DOCTOR, command_doctor, 0, 1, 0, "[BUCKET | BUCKET/RUN]",
+		"check settings, network, certificate, clock, key, grants and disk, and say what to do",
+		"deltabucket doctor\n"
+		"deltabucket doctor models/policy --into /srv/weights\n"},
 	{"damage", COMMAND_DAMAGE, command_damage, 0, 0, 3, "",
 		"the stored bytes that are known to be damaged, and what they touch (root only)",
 		"deltabucket damage\n"

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -21,6 +23,14 @@ static int trim(struct buffer *out, struct error *err);
 bool terminal_is_there(void)
 {
 	return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+}
+
+bool terminal_has_colours(void)
+{
+	const char *const unwanted = getenv("NO_COLOR");
+	const char *const kind = getenv("TERM");
+	return isatty(STDOUT_FILENO) != 0 && (unwanted == NULL || unwanted[0] == '\0') &&
+		kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
 int terminal_read_line(const char *prompt, bool hidden, struct buffer *out, struct error *err)

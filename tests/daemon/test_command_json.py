@@ -58,6 +58,8 @@ CLIENT_CALLS = [
     ('pins models/policy add best 1', None, 'name step created expires'),
     ('pins models/policy', None, 'name step created expires'),
     ('pins models/policy rm best', 'unpinned', 'name'),
+    ('doctor models/policy', 'check', 'name state message'),
+    ('doctor', 'checked', 'ok warnings problems'),
     ('damage', None, 'chunks packs keys steps parts scrub'),
     ('keys add --name workers --grant models/policy/=read', None, 'key_id secret token namespace grants warnings'),
     ('keys', None, 'key_id name namespace root created grants'),

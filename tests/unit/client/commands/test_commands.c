@@ -263,10 +263,11 @@ static const struct command_case {
 				"{\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "--json b",
 		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n",
-		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,"
+		"\"ready\":true,\"warnings\":[]}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,"
 		"\"verified\":\"failed\",\"anchor_due\":false,\"steps\":2,\"bytes\":1500,"
 		"\"full_bytes\":1000,\"saved_bytes\":500,\"replicas\":31,"
-		"\"replicas_in_error\":1,\"replicas_without_step\":3,\"lag_steps\":2}",
+		"\"replicas_in_error\":1,\"replicas_without_step\":3,\"states\":{\"idle\":16,"
+		"\"fetching\":8,\"staging\":4,\"ready\":2,\"error\":1},\"replicas_expired\":1,\"lag_steps\":2}",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"},
 			{"GET /v1/runs/b/r", 200, RUN_R}, {"GET /v1/runs/b/r/steps/4", 200, STEP_4},
 			{"GET /v1/runs/b/r/replicas?limit=1", 200,
