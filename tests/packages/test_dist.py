@@ -1,10 +1,12 @@
 """`make dist`: the tarball has every tracked file, and nothing else but what autoreconf makes."""
+import glob
 import os
 import re
 import subprocess
 import tarfile
 import unittest
 
+from tests.support.clients import read
 from tests.support.daemon import BUILD, SOURCE
 
 # What the tarball lacks, and why.
@@ -29,6 +31,13 @@ class Dist(unittest.TestCase):
         for path in tracked - set(LEFT_OUT):
             is_program = os.access(os.path.join(SOURCE, path), os.X_OK)
             self.assertEqual(bool(packed[path] & 0o100), is_program, path)
+
+    def test_the_packages_name_the_authors_of_what_the_console_brings(self):
+        """Their licences ask for it, and the server has their files in it."""
+        named = read(os.path.join(SOURCE, 'debian', 'copyright')).decode()
+        for path in glob.glob(os.path.join(SOURCE, 'console', 'vendor', '*LICENSE*')):
+            [[years, author]] = re.findall(r'^ *Copyright (?:\(c\) )?(\d[\w-]*) ([A-Z].*?)\s*$', read(path).decode(), re.M)
+            self.assertIn(f'{years} {author}', named, path)
 
 
 if __name__ == '__main__':
