@@ -132,11 +132,6 @@ int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_
 	return got;
 }
 
-int run_row_count(struct db *db, int64_t *out, struct error *err)
-{
-	return db_find_i64(db, SQL_RUN_COUNT, out, err) < 0 ? -1 : 0;
-}
-
 uint64_t run_row_target(const struct run_row *row)
 {
 	return row->rollback.is_on ? row->rollback.step : row->head;
@@ -238,6 +233,14 @@ int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	const int got = db_exists(db, SQL_RUN_ANY, err, db_i64(bucket));
 	*out_any = got == 1;
 	return got < 0 ? -1 : 0;
+}
+
+int run_row_count(struct db *db, uint64_t *out, struct error *err)
+{
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_RUN_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int run_row_end(struct db *db, int64_t run, struct error *err)

@@ -211,7 +211,7 @@ static void answer(struct gc *gc, struct asked_round *asked)
 	const int64_t begun_us = clock_monotonic_us();
 	const int result = run_request(gc, &asked->request, &err);
 	if (!asked->request.dry_run) {
-		metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
+		metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
 	}
 	call_resume(&asked->call, result != 0 ? &err : NULL);
@@ -598,7 +598,7 @@ static void own_round(struct gc *gc)
 	} else if (is_whole) {
 		gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 	}
-	metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
+	metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 	log_round(gc, &report);
 }
 
