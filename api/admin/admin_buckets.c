@@ -4,8 +4,6 @@
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096 };
 
-static const char *versioning_name(enum bucket_versioning versioning);
-
 enum next admin_bucket_get_begin(struct exchange *exchange)
 {
 	struct store *const store = exchange->context->store;
@@ -25,7 +23,7 @@ enum next admin_bucket_get_begin(struct exchange *exchange)
 	json_writer_text(&json, "bucket", bucket.name);
 	json_writer_text(&json, "namespace", bucket.owner);
 	json_writer_text(&json, "created", span_text(created));
-	json_writer_text(&json, "versioning", span_text(versioning_name(bucket.versioning)));
+	json_writer_text(&json, "versioning", span_text(bucket_versioning_word(bucket.versioning)));
 	json_writer_text(&json, "etag", span_text(etag_policy_name(bucket.etag_policy)));
 	json_writer_text(&json, "etag_in_use", span_text(fast ? "fast" : "md5"));
 	json_writer_end(&json, '}');
@@ -71,13 +69,4 @@ enum next admin_bucket_put_resume(struct exchange *exchange)
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return admin_bucket_get_begin(exchange);
-}
-
-static const char *versioning_name(enum bucket_versioning versioning)
-{
-	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
-		[BUCKET_VERSIONED] = "enabled",
-		[BUCKET_SUSPENDED] = "suspended"};
-	return (size_t)versioning < sizeof(names) / sizeof(names[0]) ? names[versioning]
-								     : names[BUCKET_UNVERSIONED];
 }

@@ -13,7 +13,6 @@ static void print_packs(const struct damage_report *report, struct json_writer *
 static void print_keys(const struct damage_report *report, struct json_writer *json);
 static void print_steps(const struct damage_report *report, struct json_writer *json);
 static void print_uploads(const struct damage_report *report, struct json_writer *json);
-static void print_scrub(const struct scrub_status *status, struct json_writer *json);
 static void print_counts(const struct scrub_report *report, struct json_writer *json);
 static void print_time(int64_t ms, const char *name, struct json_writer *json);
 
@@ -25,13 +24,11 @@ enum next admin_damage_begin(struct exchange *exchange)
 enum next admin_damage_resume(struct exchange *exchange)
 {
 	struct error err = {0};
-	struct scrub_status status;
 	struct buffer body;
 	struct json_writer json;
 	if (call_outcome(exchange->call, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct damage_report *const report = damage_report_result(exchange->call);
-	scrub_look(store_parts(exchange->context->store)->scrub, &status);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	json_writer_init(&json, &body);
 	json_writer_object(&json, NULL);
@@ -40,9 +37,34 @@ enum next admin_damage_resume(struct exchange *exchange)
 	print_keys(report, &json);
 	print_steps(report, &json);
 	print_uploads(report, &json);
-	print_scrub(&status, &json);
+	admin_damage_print_scrub(exchange->context->store, &json);
 	json_writer_end(&json, '}');
 	return exchange_reply_buffer(exchange, 200, "application/json", &body);
+}
+
+void admin_damage_print_scrub(struct store *store, struct json_writer *json)
+{
+	struct scrub_status status;
+	scrub_look(store_parts(store)->scrub, &status);
+	const struct scrub_state *const state = &status.state;
+	json_writer_object(json, "scrub");
+	if (state->began_ms != 0) {
+		json_writer_object(json, "round");
+		print_time(state->began_ms, "began", json);
+		print_counts(&state->report, json);
+		json_writer_u64(json, "store_bytes", status.store_bytes);
+		json_writer_end(json, '}');
+	}
+	if (state->last_ended_ms != 0) {
+		json_writer_object(json, "last");
+		print_time(state->last_began_ms, "began", json);
+		print_time(state->last_ended_ms, "ended", json);
+		print_counts(&state->last, json);
+		json_writer_end(json, '}');
+	}
+	if (status.next_ms != 0)
+		print_time(status.next_ms, "next", json);
+	json_writer_end(json, '}');
 }
 
 static void print_packs(const struct damage_report *report, struct json_writer *json)
@@ -126,29 +148,6 @@ static void print_uploads(const struct damage_report *report, struct json_writer
 	}
 	json_writer_end(json, ']');
 	json_writer_u64(json, "parts_in_all", count);
-}
-
-static void print_scrub(const struct scrub_status *status, struct json_writer *json)
-{
-	const struct scrub_state *const state = &status->state;
-	json_writer_object(json, "scrub");
-	if (state->began_ms != 0) {
-		json_writer_object(json, "round");
-		print_time(state->began_ms, "began", json);
-		print_counts(&state->report, json);
-		json_writer_u64(json, "store_bytes", status->store_bytes);
-		json_writer_end(json, '}');
-	}
-	if (state->last_ended_ms != 0) {
-		json_writer_object(json, "last");
-		print_time(state->last_began_ms, "began", json);
-		print_time(state->last_ended_ms, "ended", json);
-		print_counts(&state->last, json);
-		json_writer_end(json, '}');
-	}
-	if (status->next_ms != 0)
-		print_time(status->next_ms, "next", json);
-	json_writer_end(json, '}');
 }
 
 static void print_counts(const struct scrub_report *report, struct json_writer *json)

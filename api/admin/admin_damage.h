@@ -8,4 +8,8 @@
 enum next admin_damage_begin(struct exchange *exchange);
 enum next admin_damage_resume(struct exchange *exchange);
 
+/* Prints the member "scrub". */
+struct json_writer;
+void admin_damage_print_scrub(struct store *store, struct json_writer *json);
+
 #endif

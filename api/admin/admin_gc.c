@@ -45,6 +45,15 @@ int admin_gc_parse(struct span json, struct gc_request *out, struct error *err)
 
 void admin_gc_print(const struct gc_request *request, struct buffer *out)
 {
+	struct json_writer json;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	admin_gc_print_members(request, &json);
+	json_writer_end(&json, '}');
+}
+
+void admin_gc_print_members(const struct gc_request *request, struct json_writer *json)
+{
 	const struct gc_report *const report = &request->report;
 	const struct {
 		const char *name;
@@ -56,13 +65,9 @@ void admin_gc_print(const struct gc_request *request, struct buffer *out)
 		{"sweeps_failed", report->sweeps_failed},
 		{"bytes_registered", report->bytes_registered},
 		{"bytes_promised", report->bytes_promised}};
-	struct json_writer json;
-	json_writer_init(&json, out);
-	json_writer_object(&json, NULL);
-	json_writer_bool(&json, "dry_run", request->dry_run);
+	json_writer_bool(json, "dry_run", request->dry_run);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		json_writer_u64(&json, members[i].name, members[i].value);
-	json_writer_end(&json, '}');
+		json_writer_u64(json, members[i].name, members[i].value);
 }
 
 static int parse_members(const struct json_node *root, struct gc_request *out, struct error *err)

@@ -15,5 +15,8 @@ enum next admin_gc_resume(struct exchange *exchange);
  * bool, "live_percent"?: 1..100}; parsing fails with invalid for other types and values. */
 int admin_gc_parse(struct span json, struct gc_request *out, struct error *err);
 void admin_gc_print(const struct gc_request *request, struct buffer *out);
+/* The same without the braces. */
+struct json_writer;
+void admin_gc_print_members(const struct gc_request *request, struct json_writer *json);
 
 #endif

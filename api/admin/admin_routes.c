@@ -6,12 +6,15 @@
 #include <inttypes.h>
 
 #include "api/admin/admin_backup.h"
+#include "api/admin/admin_bucket_list.h"
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
 #include "api/admin/admin_metrics.h"
 #include "api/admin/admin_scrub.h"
+#include "api/admin/admin_storage.h"
+#include "api/admin/admin_usage.h"
 #include "api/exchange/readiness.h"
 #include "storage/packs/store_health.h"
 
@@ -28,7 +31,8 @@ static void print_metrics(const struct metrics *metrics, struct buffer *out)
 	const int64_t damaged = metrics_get(metrics, METRIC_CHUNKS_DAMAGED_NOW);
 	if (damaged > 0)
 		buffer_format(out,
-			"chunks damaged: %" PRId64 " stored chunks are damaged; `deltabucket damage`"
+			"chunks damaged: %" PRId64
+			" stored chunks are damaged; `deltabucket damage`"
 			" says what that touches.\n",
 			damaged);
 	if (metrics_get(metrics, METRIC_JOURNAL_INCOMPLETE) != 0)
@@ -83,11 +87,21 @@ const struct route admin_routes[] = {
 		admin_keys_add_begin, admin_keys_add_finish, admin_keys_add_resume},
 	{METHOD_DELETE, "/-/keys/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "RevokeKey",
 		admin_keys_revoke_begin, NULL, admin_keys_revoke_resume},
+	{METHOD_GET, "/-/buckets", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps,
+		"ListKnownBuckets", admin_bucket_list_begin, NULL, admin_bucket_list_resume},
 	{METHOD_GET, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_steps,
 		"GetBucket", admin_bucket_get_begin, NULL, NULL},
 	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps,
 		"PutBucket", admin_bucket_put_begin, admin_bucket_put_finish,
 		admin_bucket_put_resume},
+	{METHOD_GET, "/-/buckets/{bucket}/usage", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps,
+		"BucketUsage", admin_usage_begin, NULL, admin_usage_resume},
+	{METHOD_GET, "/-/buckets/{bucket}/search", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps,
+		"SearchBucket", admin_search_begin, NULL, admin_search_resume},
+	{METHOD_GET, "/-/storage", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Storage",
+		admin_storage_begin, NULL, admin_storage_resume},
+	{METHOD_GET, "/-/packs", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListPacks",
+		admin_packs_begin, NULL, admin_packs_resume},
 	{METHOD_POST, "/-/gc", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Gc", admin_gc_begin,
 		admin_gc_finish, admin_gc_resume},
 	{METHOD_POST, "/-/scrub", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Scrub",

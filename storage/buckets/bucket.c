@@ -46,6 +46,15 @@ static const struct call_kind edit_kind = {
 	.too_large = too_large,
 };
 
+const char *bucket_versioning_word(enum bucket_versioning versioning)
+{
+	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never",
+		[BUCKET_VERSIONED] = "enabled",
+		[BUCKET_SUSPENDED] = "suspended"};
+	return (size_t)versioning < sizeof(names) / sizeof(names[0]) ? names[versioning]
+								     : names[BUCKET_UNVERSIONED];
+}
+
 const char *etag_policy_name(enum etag_policy policy)
 {
 	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0])

@@ -13,6 +13,8 @@
 enum bucket_versioning { BUCKET_UNVERSIONED = 0, BUCKET_VERSIONED = 1, BUCKET_SUSPENDED = 2 };
 enum etag_policy { ETAG_DEFAULT = 0, ETAG_MD5 = 1, ETAG_FAST = 2 }; /* default: the server's */
 
+/* "never", "enabled", "suspended". Static text. */
+const char *bucket_versioning_word(enum bucket_versioning versioning);
 /* "md5", "fast", "default". Static text. */
 const char *etag_policy_name(enum etag_policy policy);
 bool etag_policy_parse(struct span name, enum etag_policy *out);

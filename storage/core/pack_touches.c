@@ -89,6 +89,20 @@ void pack_touches_forget(struct pack_touches *touches, int64_t pack)
 	lock_leave(&touches->lock);
 }
 
+bool pack_touches_live(
+	struct pack_touches *touches, int64_t pack, uint32_t chunks, uint32_t *out_live)
+{
+	struct pack_touch touch = {.live = -1};
+	lock_enter(&touches->lock);
+	const size_t at = touch_place(touches, pack);
+	if (touch_is_at(touches, at, pack))
+		touch = touches->list[at];
+	lock_leave(&touches->lock);
+	const int64_t live = (touch.live >= 0 ? touch.live : chunks) - touch.lost;
+	*out_live = live < 0 ? 0 : live > chunks ? chunks : (uint32_t)live;
+	return touch.live >= 0;
+}
+
 size_t pack_touches_due(struct pack_touches *touches, int64_t after, int64_t *out, size_t capacity)
 {
 	size_t count = 0;

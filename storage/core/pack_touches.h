@@ -22,6 +22,11 @@ void pack_touches_looked(struct pack_touches *touches, int64_t pack, uint32_t li
 /* gc must look at the pack again. */
 void pack_touches_again(struct pack_touches *touches, int64_t pack);
 void pack_touches_forget(struct pack_touches *touches, int64_t pack);
+/* How many of the `chunks` chunks of a pack are live, by what gc found and what was lost since.
+ * False when gc has not looked at the pack yet, or must look again: then all but those that were
+ * lost. */
+bool pack_touches_live(
+	struct pack_touches *touches, int64_t pack, uint32_t chunks, uint32_t *out_live);
 /* Gives up to `capacity` packs above `after`, rising, that gc should look at: packs that it has not
  * looked at, or that may have lost a sixteenth of their live chunks. */
 size_t pack_touches_due(struct pack_touches *touches, int64_t after, int64_t *out, size_t capacity);

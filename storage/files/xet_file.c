@@ -27,6 +27,11 @@ static const char SQL_FILE_EXPIRED[] =
 #define FILE_UNUSED \
 	"xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
 static const char SQL_FILE_UNUSED_BYTES[] = "SELECT COALESCE(SUM(x.size), 0) FROM " FILE_UNUSED;
+static const char SQL_FILE_UNUSED_SLICE[] =
+	"SELECT count(*), max(x.hash), coalesce(sum(x.size) FILTER (WHERE x.is_made = 0 AND p.holders = 1), 0),"
+	" coalesce(max(x.expires_ms) FILTER (WHERE x.is_made = 0 AND p.holders = 1), 0) FROM"
+	" (SELECT hash, size, part_set, is_made, expires_ms FROM xet_files WHERE hash > ?1 ORDER BY hash LIMIT ?2) x"
+	" LEFT JOIN part_sets p ON p.id = x.part_set";
 /* A set that a shard is still writing has no sum yet. A hash of another length is damaged; the
  * sweep removes its row when it has expired. */
 static const char SQL_FILE_UNUSED_LIST[] =
@@ -96,6 +101,27 @@ int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err)
 {
 	return read_total(db, SQL_FILE_UNUSED_BYTES, out_bytes, err);
+}
+
+int xet_file_unused_slice(
+	struct db *db, size_t rows, struct xet_file_unused *total, struct error *err)
+{
+	const struct span after = span_of(total->after, sizeof(total->after));
+	struct db_statement *const sums =
+		db_query(db, SQL_FILE_UNUSED_SLICE, err, db_blob(after), db_i64((int64_t)rows));
+	const int got = db_step(sums, err);
+	if (got == 1) {
+		const struct span last = db_column_blob(sums, 1);
+		const int64_t until_ms = db_column_i64(sums, 3);
+		total->ended = db_column_i64(sums, 0) < (int64_t)rows || last.len != after.len;
+		total->bytes += (uint64_t)db_column_i64(sums, 2);
+		if (until_ms > total->until_ms)
+			total->until_ms = until_ms;
+		if (!total->ended)
+			memcpy(total->after, last.data, sizeof(total->after));
+	}
+	db_reset(sums);
+	return got < 0 ? -1 : 0;
 }
 
 int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err)

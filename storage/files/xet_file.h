@@ -40,6 +40,17 @@ int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
  * shares, or not any more. Their sets stay until the rows expire. */
 int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
 
+/* The same in slices, with the time until which the last of them stays: adds to `total` what the
+ * next `rows` rows of the table hold. Begin with zeros; `after` is the hash of the last row. */
+struct xet_file_unused {
+	uint8_t after[CHUNK_ID_BYTES];
+	uint64_t bytes;
+	int64_t until_ms; /* 0: there are none */
+	bool ended;       /* no row follows */
+};
+int xet_file_unused_slice(
+	struct db *db, size_t rows, struct xet_file_unused *total, struct error *err);
+
 /* Lists the hashes of up to `capacity` unused files behind `after`, in rising order, without those
  * that a shard is still writing (part_growth.h). */
 int xet_file_list_unused(struct db *db, const struct chunk_id *after, struct chunk_id *hashes,

@@ -41,6 +41,8 @@ static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
+static const char SQL_RUN_COUNT_IN_BUCKET[] =
+	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
@@ -241,6 +243,17 @@ int run_row_count(struct db *db, uint64_t *out, struct error *err)
 	const int found = db_find_i64(db, SQL_RUN_COUNT, &count, err);
 	*out = (uint64_t)count;
 	return found < 0 ? -1 : 0;
+}
+
+int run_row_count_in_bucket(
+	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err)
+{
+	int64_t count = 0;
+	if (db_find_i64(db, SQL_RUN_COUNT_IN_BUCKET, &count, err, db_i64(bucket),
+		    db_i64((int64_t)most)) < 0)
+		return -1;
+	*out_count = (uint64_t)count;
+	return 0;
 }
 
 int run_row_end(struct db *db, int64_t run, struct error *err)

@@ -46,6 +46,8 @@ struct gc {
 	struct worker_thread thread;
 	struct asked_round *first; /* guarded by the thread's lock */
 	struct asked_round *last;  /* guarded by the thread's lock */
+	struct gc_request ended;   /* guarded by the thread's lock */
+	int64_t ended_ms;          /* guarded by the thread's lock; 0: no round has ended */
 	/* used by the thread only: */
 	int64_t look_due_ms;
 	int64_t whole_round_due_ms;
@@ -97,6 +99,7 @@ static int shrink_catalog(struct gc *gc, bool changed, struct error *err);
 static int vacuum_catalog(struct gc *gc, struct db *db, struct error *err);
 static void log_round(struct gc *gc, const struct gc_report *report);
 static void own_round(struct gc *gc);
+static void note_round(struct gc *gc, const struct gc_request *request);
 static int gc_next_touched(
 	struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
 static void gc_refuse_all(void *owner);
@@ -156,6 +159,15 @@ int gc_run(struct gc *gc, struct gc_request *request, struct error *err)
 	return result;
 }
 
+bool gc_last(struct gc *gc, struct gc_request *out, int64_t *out_ended_ms)
+{
+	lock_enter(&gc->thread.lock);
+	*out = gc->ended;
+	*out_ended_ms = gc->ended_ms;
+	lock_leave(&gc->thread.lock);
+	return *out_ended_ms != 0;
+}
+
 /* Answers requests or else, when it is due, makes a round of its own. The next one is due an
  * interval after either. */
 static int64_t gc_round(void *owner)
@@ -213,6 +225,8 @@ static void answer(struct gc *gc, struct asked_round *asked)
 	if (!asked->request.dry_run) {
 		metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
+		if (result == 0)
+			note_round(gc, &asked->request);
 	}
 	call_resume(&asked->call, result != 0 ? &err : NULL);
 }
@@ -587,19 +601,30 @@ static void log_round(struct gc *gc, const struct gc_report *report)
 
 static void own_round(struct gc *gc)
 {
-	struct gc_report report = {0};
+	struct gc_request request = {.dry_run = false};
 	struct error err = {0};
-	const struct gc_work work = work_of(gc, &report);
+	const struct gc_work work = work_of(gc, &request.report);
 	const bool is_whole = clock_monotonic_ms() >= gc->whole_round_due_ms;
 	const int64_t begun_us = clock_monotonic_us();
 	if (run_round(gc, &work, is_whole ? gc_next_of_all : gc_next_touched, &err) != 0) {
 		if (err.kind != ERROR_BUSY)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
-	} else if (is_whole) {
-		gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
+	} else {
+		if (is_whole)
+			gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
+		note_round(gc, &request);
 	}
 	metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
-	log_round(gc, &report);
+	log_round(gc, &request.report);
+}
+
+static void note_round(struct gc *gc, const struct gc_request *request)
+{
+	const int64_t now_ms = store_now_ms(gc->store);
+	lock_enter(&gc->thread.lock);
+	gc->ended = *request;
+	gc->ended_ms = now_ms;
+	lock_leave(&gc->thread.lock);
 }
 
 static int gc_next_touched(

@@ -68,7 +68,10 @@ struct call *gc_call(struct gc *gc, const struct gc_request *request);
 /* The request with its report, once the call has ended, well or not. It lives as long as the
  * call. */
 const struct gc_request *gc_result(const struct call *call);
-/* The same for a thread that may wait. */
+/* The last round that ended since the start, its own or a requested one that changed something, and
+ * when. False when there is none yet. */
+bool gc_last(struct gc *gc, struct gc_request *out, int64_t *out_ended_ms);
+/* The same as gc_call for a thread that may wait. */
 int gc_run(struct gc *gc, struct gc_request *request, struct error *err);
 
 #endif

@@ -123,4 +123,18 @@ struct db_statement *version_scan(
 struct span version_scan_key(struct db_statement *scan); /* until the next step */
 void version_scan_entry(struct db_statement *scan, struct object_entry *out); /* all but the key */
 
+/* Older versions of a bucket, delete markers too, in the same way: from key `from` (inclusive) on,
+ * the newest first within a key. */
+struct version_older {
+	struct span key; /* until the next step */
+	int64_t sequence;
+	uint64_t size;
+};
+struct db_statement *version_older_scan(
+	struct db *db, int64_t bucket, struct span from, struct error *err);
+/* Only those of this key that come behind the version with this sequence. */
+struct db_statement *version_older_scan_behind(
+	struct db *db, struct object_place place, int64_t sequence, struct error *err);
+void version_older_read(struct db_statement *scan, struct version_older *out);
+
 #endif

@@ -18,6 +18,8 @@ static const char SQL_XORB_ADD[] =
 	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
 static const char SQL_XORB_PROMISED[] =
 	"SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+static const char SQL_XORB_PROMISE[] =
+	"SELECT coalesce(max(promised_ms), 0) FROM xorbs WHERE pack = ?1";
 static const char SQL_XORB_PROMISED_RUNS[] =
 	"SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
 /* Looks at each pack once, and only at its last promise, because there may be very many of both. */
@@ -79,6 +81,12 @@ int xorb_row_is_promised(
 	const int got = db_exists(db, SQL_XORB_PROMISED, err, db_i64(pack_number), db_i64(now_ms));
 	*out = got == 1;
 	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_promise_of_pack(struct db *db, int64_t pack_number, int64_t *out_ms, struct error *err)
+{
+	*out_ms = 0;
+	return db_find_i64(db, SQL_XORB_PROMISE, out_ms, err, db_i64(pack_number)) < 0 ? -1 : 0;
 }
 
 int xorb_row_mark_promised(struct db *db, int64_t pack_number, int64_t now_ms,

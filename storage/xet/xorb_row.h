@@ -16,6 +16,9 @@ int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err);
 /* Whether a xorb of the pack is promised beyond now_ms: then the pack stays. */
 int xorb_row_is_promised(
 	struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err);
+/* Gives the last end of a promise of a xorb in the pack; 0: there is none. */
+int xorb_row_promise_of_pack(
+	struct db *db, int64_t pack_number, int64_t *out_ms, struct error *err);
 /* Sets the bits of all chunks of such xorbs. */
 struct xorb_marks {
 	uint8_t *live;   /* a bit for each of the pack's chunks (pack_table.h) */

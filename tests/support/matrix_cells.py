@@ -81,11 +81,11 @@ NAMES = {
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
-    'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
+    'metrics': 'Metrics Storage',
+    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListPacks ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets'
+        'CreateHubBucket ListBuckets ListKnownBuckets'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
@@ -93,7 +93,7 @@ NAMES = {
         'BucketPage GetBucketLocation HeadBucket'
     ),
     'bucket changes': 'DeleteObjects BatchFiles',
-    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
+    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects BucketUsage SearchBucket',
     'bucket runs': 'ListRuns',
     'bucket settings': (
         'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '

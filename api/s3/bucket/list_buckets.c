@@ -1,9 +1,8 @@
-/* For the root key and for keys without grants, a page is one query of the catalog. For a key with
- * grants, the buckets that they name are looked up one by one, in order of their names. Either way
- * one bucket more than the page holds is looked for, to know whether there is a next page. */
+/* One bucket more than the page holds is looked for, to know whether there is a next page. */
 #include "api/s3/bucket/handlers.h"
 
-#include "api/auth/keyring.h"
+#include "api/auth/known_buckets.h"
+#include "api/exchange/principal.h"
 #include "api/s3/request/s3_error.h"
 #include "api/s3/request/s3_request.h"
 #include "api/s3/xml/xml_writer.h"
@@ -21,10 +20,6 @@ struct listing {
 
 static bool read_listing(struct exchange *exchange, struct listing *listing, enum next *out_next);
 static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err);
-static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err);
-static const struct grant *next_grant(
-	const struct principal *principal, const struct listing *listing, struct span last);
-static bool is_wanted(const struct listing *listing, struct span name);
 static enum next reply(struct exchange *exchange, const struct listing *listing);
 static void write_buckets(struct exchange *exchange, struct xml_writer *xml,
 	const struct listing *listing, size_t shown);
@@ -67,68 +62,11 @@ static bool read_listing(struct exchange *exchange, struct listing *listing, enu
 
 static int find_buckets(struct exchange *exchange, struct listing *listing, struct error *err)
 {
-	const struct principal *const principal = exchange->principal;
-	const struct span everybody = {0};
 	if (listing->is_elsewhere)
 		return 0;
-	if (principal->grant_count > 0 && !principal->is_root)
-		return find_granted(exchange, listing, err);
-	const struct bucket_list_params params = {
-		.owner = principal->is_root ? everybody : principal->namespace,
-		.prefix = listing->prefix,
-		.after = listing->after,
-		.limit = listing->limit + 1};
-	return bucket_list(exchange->context->store, &params, exchange->arena, &listing->buckets,
-		&listing->count, err);
-}
-
-static int find_granted(struct exchange *exchange, struct listing *listing, struct error *err)
-{
-	const struct principal *const principal = exchange->principal;
-	struct span last = {0};
-	listing->buckets = arena_take_array(
-		exchange->arena, principal->grant_count, sizeof(*listing->buckets));
-	if (listing->buckets == NULL)
-		return error_set(
-			err, ERROR_NO_MEMORY, "The key has too many grants for one listing.");
-	for (const struct grant *grant = next_grant(principal, listing, last); grant != NULL;
-		grant = next_grant(principal, listing, last)) {
-		struct error find_err = {0};
-		ASSERT(listing->count < principal->grant_count);
-		last = grant->bucket;
-		if (bucket_find(exchange->context->store, bucket_named(last), exchange->arena,
-			    &listing->buckets[listing->count], &find_err) == 0)
-			listing->count++;
-		else if (find_err.kind != ERROR_NO_BUCKET) {
-			*err = find_err;
-			return -1;
-		}
-		if (listing->count > listing->limit)
-			break;
-	}
-	return 0;
-}
-
-/* The grant with the smallest name above `last`, or NULL. Grants are few and not sorted, and two of
- * them may name the same bucket. */
-static const struct grant *next_grant(
-	const struct principal *principal, const struct listing *listing, struct span last)
-{
-	const struct grant *best = NULL;
-	for (size_t i = 0; i < principal->grant_count; i++) {
-		const struct grant *const grant = &principal->grants[i];
-		if (is_wanted(listing, grant->bucket) &&
-			(last.len == 0 || span_compare(grant->bucket, last) > 0) &&
-			(best == NULL || span_compare(grant->bucket, best->bucket) < 0))
-			best = grant;
-	}
-	return best;
-}
-
-static bool is_wanted(const struct listing *listing, struct span name)
-{
-	return span_starts(name, listing->prefix) &&
-		(listing->after.len == 0 || span_compare(name, listing->after) > 0);
+	const struct known_buckets_params params = {
+		.prefix = listing->prefix, .after = listing->after, .limit = listing->limit + 1};
+	return known_buckets_list(exchange, &params, &listing->buckets, &listing->count, err);
 }
 
 static enum next reply(struct exchange *exchange, const struct listing *listing)

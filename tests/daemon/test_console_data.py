@@ -1,0 +1,229 @@
+"""The numbers behind the console: buckets, what their prefixes take, search, packs and the store."""
+import hashlib
+import json
+import os
+import unittest
+import urllib.parse
+
+from tests.support.daemon import ROOT_TOKEN, Daemon
+
+KEYS = {'a': 1, 'a-b': 2, 'a/1': 3, 'a/2': 4, 'a/b/c': 5, 'a/b/d': 6, 'a0': 7, 'c//d': 8, 'Ünï/ö': 9, 'z': 10}
+
+# of the table `versions`
+COLUMNS = ('sequence id bucket key state is_marker kind size etag digest file_hash modified_ms headers part_set contents checksum has_id retired_ms'
+           ' part_count checksum_kind checksum_value storage_class acl tags').split()
+
+
+def get(daemon, path, token=ROOT_TOKEN, **query):
+    text = urllib.parse.urlencode(query)
+    reply = daemon.request('GET', path + ('?' + text if text else ''), token=token)
+    if reply.status != 200:
+        raise AssertionError(f'{path}: {reply.status} {reply.body}')
+    return reply.json()
+
+
+def pages(daemon, path, token=ROOT_TOKEN, **query):
+    """All pages, each after the `next` of the one before."""
+    page = get(daemon, path, token, **query)
+    yield page
+    while 'next' in page:
+        page = get(daemon, path, token, **{**query, 'after': page['next']})
+        yield page
+
+
+def added_up(replies):
+    """The replies of BucketUsage as one."""
+    whole = {'objects': 0, 'bytes': 0, 'older_versions': 0, 'older_bytes': 0, 'entries': {}}
+    for reply in replies:
+        for name in ('objects', 'bytes', 'older_versions', 'older_bytes'):
+            whole[name] += reply[name]
+        for entry in reply['entries']:
+            held = whole['entries'].setdefault(entry['name'], [entry['folder'], 0, 0])
+            held[1] += entry['objects']
+            held[2] += entry['bytes']
+    return whole
+
+
+def expected_entries(sizes, prefix):
+    entries = {}
+    for key, size in sizes.items():
+        if key.startswith(prefix):
+            first, slash, _ = key[len(prefix):].partition('/')
+            held = entries.setdefault(first + slash, [bool(slash), 0, 0])
+            held[1] += 1
+            held[2] += size
+    return entries
+
+
+def make_key(daemon, *grants):
+    return daemon.request('POST', '/-/keys', json.dumps({'grants': list(grants)}).encode()).json()['token']
+
+
+class Buckets(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(tls=False)
+        cls.daemon.start()
+        for bucket in ('first', 'second', 'third'):
+            cls.daemon.request('PUT', f'/{bucket}')
+        for key, size in KEYS.items():
+            cls.daemon.request('PUT', f'/first/{urllib.parse.quote(key)}', os.urandom(size))
+        cls.daemon.request('PUT', '/third?acl', b'', headers={'x-amz-acl': 'public-read'})
+        for run in ('one', 'two'):
+            cls.daemon.request('POST', f'/v1/runs/second/{run}', b'')
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def test_list(self):
+        whole = get(self.daemon, '/-/buckets')
+        found = {bucket['bucket']: bucket for bucket in whole['buckets']}
+        self.assertEqual(list(found), ['first', 'second', 'third'])
+        self.assertEqual([found['first'][name] for name in ('objects', 'bytes', 'runs', 'public', 'versioning', 'namespace')],
+                         [len(KEYS), sum(KEYS.values()), 0, False, 'never', 'main'])
+        self.assertEqual([found['second']['runs'], found['third']['public']], [2, True])
+        self.assertEqual(found['first']['may'], ['read', 'list', 'write', 'admin'])
+        one_by_one = [bucket for page in pages(self.daemon, '/-/buckets', limit=1) for bucket in page['buckets']]
+        self.assertEqual(one_by_one, whole['buckets'])
+
+    def test_a_key_with_grants_sees_what_they_name(self):
+        whole = make_key(self.daemon, 'first=read,list')
+        part = make_key(self.daemon, 'first/a/=list', 'second/x/=write', 'nowhere=read')
+        self.assertEqual([(b['bucket'], b['may'], b['objects']) for b in get(self.daemon, '/-/buckets', whole)['buckets']],
+                         [('first', ['read', 'list'], len(KEYS))])
+        seen = get(self.daemon, '/-/buckets', part)['buckets']
+        self.assertEqual([(b['bucket'], b['may']) for b in seen], [('first', ['list']), ('second', ['write'])])
+        for bucket in seen:  # sums over all of it would tell of what the key may not see
+            self.assertFalse({'objects', 'bytes', 'updated', 'runs'} & set(bucket), bucket)
+
+    def test_usage_by_prefix(self):
+        for prefix in ('', 'a', 'a/', 'a/b/', 'Ünï', 'nothing'):
+            reply = get(self.daemon, '/-/buckets/first/usage', prefix=prefix)
+            entries = expected_entries(KEYS, prefix)
+            self.assertEqual({e['name']: [e['folder'], e['objects'], e['bytes']] for e in reply['entries']}, entries, prefix)
+            self.assertEqual([reply['objects'], reply['bytes'], reply['complete']],
+                             [sum(e[1] for e in entries.values()), sum(e[2] for e in entries.values()), True])
+            for limit in (1, 2, 3):
+                replies = list(pages(self.daemon, '/-/buckets/first/usage', prefix=prefix, limit=limit))
+                self.assertEqual(added_up(replies)['entries'], entries)
+                self.assertEqual([r['complete'] for r in replies], [False] * (len(replies) - 1) + [True])
+                self.assertLessEqual(max(len(r['entries']) for r in replies), limit)
+
+    def test_usage_asks_for_list_of_the_prefix(self):
+        token = make_key(self.daemon, 'first/a/=list')
+        self.assertEqual(get(self.daemon, '/-/buckets/first/usage', token, prefix='a/')['objects'], 4)
+        self.assertEqual(get(self.daemon, '/-/buckets/first/search', token, prefix='a/')['scanned'], 4)
+        for path in ('usage', 'usage?prefix=', 'usage?prefix=a', 'search', 'search?prefix=a&contains=b'):
+            self.assertEqual(self.daemon.request('GET', f'/-/buckets/first/{path}', token=token).status, 403, path)
+        # what a page before said does not lead out of the prefix
+        after = get(self.daemon, '/-/buckets/first/usage', limit=1)['next']
+        reply = get(self.daemon, '/-/buckets/first/usage', token, prefix='a/', after=after)
+        self.assertEqual({e['name'] for e in reply['entries']}, {'1', '2', 'b/'})
+        behind = 'c' + b'b'.hex()
+        self.assertEqual(get(self.daemon, '/-/buckets/first/usage', token, prefix='a/', after=behind)['entries'], [])
+
+    def test_strange_positions_are_refused(self):
+        for after in ('x', 'c6', 'czz', 'o', 'o1', 'o-61', 'oo-61', 'c' + 'ab' * 9000, 'o99999999999999999999-61'):
+            reply = self.daemon.request('GET', f'/-/buckets/first/usage?after={urllib.parse.quote(after)}')
+            self.assertEqual((reply.status, reply.code()), (400, 'invalid'), after)
+        for path in ('/-/buckets?limit=0', '/-/buckets?limit=x', '/-/packs?after=-1', '/-/packs?limit=', '/-/buckets/first/search?limit=0'):
+            self.assertEqual(self.daemon.request('GET', path).status, 400, path)
+
+    def test_search(self):
+        for contains in ('', 'b', '/b/', 'ö', 'nothing', 'A'):
+            found = get(self.daemon, '/-/buckets/first/search', contains=contains)
+            wanted = sorted((key for key in KEYS if contains in key), key=str.encode)
+            self.assertEqual([o['key'] for o in found['objects']], wanted, contains)
+            self.assertEqual([o['size'] for o in found['objects']], [KEYS[key] for key in wanted])
+            self.assertEqual(found['scanned'], len(KEYS))
+            by_one = list(pages(self.daemon, '/-/buckets/first/search', contains=contains, limit=1))
+            self.assertEqual([o['key'] for page in by_one for o in page['objects']], wanted)
+        body = self.daemon.request('GET', '/first/z').body
+        self.assertEqual(get(self.daemon, '/-/buckets/first/search', prefix='z')['objects'][0]['etag'], hashlib.md5(body).hexdigest())
+        # the prefix is not searched
+        self.assertEqual(get(self.daemon, '/-/buckets/first/search', prefix='a/', contains='a')['objects'], [])
+
+
+class Versions(unittest.TestCase):
+    def test_older_versions_are_counted(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/kept')
+            daemon.request('PUT', '/kept?versioning',
+                           b'<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
+            for size in (100, 200, 300):
+                for key in ('a/x', 'a/y', 'b'):
+                    daemon.request('PUT', f'/kept/{key}', os.urandom(size))
+            daemon.request('DELETE', '/kept/b')  # a marker, and one more older version
+            wanted = {'objects': 2, 'bytes': 600, 'older_versions': 7, 'older_bytes': 1200}
+            for limit in (1, 100):
+                whole = added_up(pages(daemon, '/-/buckets/kept/usage', limit=limit))
+                self.assertEqual({name: whole[name] for name in wanted}, wanted)
+            below = get(daemon, '/-/buckets/kept/usage', prefix='a/')
+            self.assertEqual([below['older_versions'], below['older_bytes']], [4, 600])
+            # a bucket that lets everyone list its objects does not show its versions
+            daemon.request('PUT', '/kept?acl', b'', headers={'x-amz-acl': 'public-read'})
+            public = get(daemon, '/-/buckets/kept/usage', None)
+            self.assertEqual([public['objects'], 'older_versions' in public], [2, False])
+            after = 'o1-' + b'a'.hex()
+            self.assertEqual(daemon.request('GET', f'/-/buckets/kept/usage?after={after}', token=None).status, 400)
+
+
+class Many(unittest.TestCase):
+    def test_one_request_reads_a_bounded_number_of_keys(self):
+        """Rows as PutObject of small objects would make them, 120,000 in one folder and as many older versions of one key."""
+        with Daemon(tls=False) as daemon:
+            daemon.is_damaged = True  # the bytes of the new rows are not there
+            daemon.request('PUT', '/many')
+            daemon.request('PUT', '/many/folder/x', b'12345')
+            columns = [row for row in COLUMNS if row not in ('sequence', 'key', 'state')]
+            copy = (f"INSERT INTO versions (key, state, {', '.join(columns)}) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                    f" WHERE i < 120000) SELECT {{}}, {', '.join(columns)} FROM n, versions WHERE key = CAST('folder/x' AS BLOB) AND state = 1")
+            daemon.edit_catalog(copy.format("CAST('folder/' || printf('%06d', i) AS BLOB), 1"), copy.format("CAST('folder/old' AS BLOB), 2"))
+            replies = list(pages(daemon, '/-/buckets/many/usage'))
+            self.assertEqual([r['objects'] + r['older_versions'] for r in replies], [50_000] * 4 + [40_001])
+            whole = added_up(replies)
+            self.assertEqual(whole['entries'], {'folder/': [True, 120_001, 600_005]})
+            self.assertEqual([whole['older_versions'], whole['older_bytes']], [120_000, 600_000])
+            found = list(pages(daemon, '/-/buckets/many/search', contains='99999'))
+            self.assertEqual([r['scanned'] for r in found], [50_000, 50_000, 20_001])
+            self.assertEqual([o['key'] for r in found for o in r['objects']], ['folder/099999'])
+
+
+class Store(unittest.TestCase):
+    def test_sums_and_packs(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/space')
+            for number in range(3):
+                daemon.request('PUT', f'/space/large{number}', os.urandom(2_000_000))
+            store = get(daemon, '/-/storage')
+            packs = [pack for page in pages(daemon, '/-/packs', limit=1) for pack in page['packs']]
+            self.assertEqual(store['packs']['count'], len(packs))
+            self.assertEqual(store['packs']['bytes'], sum(pack['bytes'] for pack in packs))
+            self.assertEqual(store['packs']['open'], sum(pack['state'] == 'open' for pack in packs))
+            self.assertEqual(store['objects'], {'count': 3, 'logical_bytes': 6_000_000})
+            self.assertEqual([store['gc'], store['damaged_chunks'], store['backup_holds']], [{'last': None, 'freed_bytes': 0}, 0, 0])
+            self.assertEqual(store['packs']['live_bytes'], store['packs']['bytes'])
+            self.assertEqual(sorted(pack['number'] for pack in packs), [pack['number'] for pack in packs])
+            self.assertEqual(packs, get(daemon, '/-/packs')['packs'])
+            daemon.request('DELETE', '/space/large0')
+            lost = get(daemon, '/-/storage')
+            self.assertLess(lost['packs']['live_bytes'], store['packs']['live_bytes'] - 1_900_000)
+            freed = json.loads(daemon.admin('gc', '--json').stdout)
+            after = get(daemon, '/-/storage')
+            self.assertEqual(after['gc']['freed_bytes'], freed['bytes_freed'])
+            self.assertEqual({name: after['gc']['last'][name] for name in freed}, freed)
+            self.assertIn('ended', after['gc']['last'])
+            self.assertLess(after['packs']['bytes'], store['packs']['bytes'] - 1_900_000)
+
+    def test_storage_asks_for_metrics_and_packs_for_root(self):
+        with Daemon(tls=False) as daemon:
+            token = make_key(daemon, 'metrics')
+            self.assertIn('packs', get(daemon, '/-/storage', token))
+            self.assertEqual(daemon.request('GET', '/-/packs', token=token).status, 403)
+            self.assertEqual(daemon.request('GET', '/-/storage', token=make_key(daemon)).status, 403)
+            self.assertEqual(get(daemon, '/-/buckets', token), {'buckets': []})
+
+
+if __name__ == '__main__':
+    unittest.main()
