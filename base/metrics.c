@@ -12,7 +12,7 @@ enum { LABELS_MAX_BYTES = 128 };
 
 struct metrics {
 	_Atomic int64_t values[METRIC_COUNT];
-	struct histogram work[WORK_COUNT];
+	struct histogram work[METRIC_WORK_COUNT];
 };
 
 static const struct {
@@ -31,7 +31,7 @@ static const struct {
 
 static const char *const work_labels[] = {
 #define METRIC(name, type, exported, help)
-#define WORK(name, label) [WORK_##name] = label,
+#define WORK(name, label) [METRIC_WORK_##name] = label,
 #include "base/metrics.def"
 #undef METRIC
 #undef WORK
@@ -85,7 +85,7 @@ int64_t metrics_get(const struct metrics *metrics, enum metric metric)
 
 void metrics_work(struct metrics *metrics, enum metric_work work, int64_t begun_us)
 {
-	ASSERT((unsigned)work < WORK_COUNT);
+	ASSERT((unsigned)work < METRIC_WORK_COUNT);
 	if (metrics != NULL)
 		histogram_observe(
 			&metrics->work[work], &work_plan, clock_monotonic_us() - begun_us);
@@ -93,7 +93,7 @@ void metrics_work(struct metrics *metrics, enum metric_work work, int64_t begun_
 
 uint64_t metrics_work_count(const struct metrics *metrics, enum metric_work work)
 {
-	ASSERT((unsigned)work < WORK_COUNT);
+	ASSERT((unsigned)work < METRIC_WORK_COUNT);
 	return metrics != NULL ? histogram_count(&metrics->work[work]) : 0;
 }
 
@@ -113,7 +113,7 @@ static void print_work(const struct metrics *metrics, struct buffer *out)
 	struct buffer labels;
 	buffer_init(&labels, LABELS_MAX_BYTES);
 	histogram_print_family(&work_plan, out);
-	for (size_t i = 0; i < WORK_COUNT; i++) {
+	for (size_t i = 0; i < METRIC_WORK_COUNT; i++) {
 		if (histogram_count(&metrics->work[i]) == 0)
 			continue;
 		buffer_reset(&labels);

@@ -16,11 +16,11 @@ enum metric {
 
 enum metric_work {
 #define METRIC(name, type, exported, help)
-#define WORK(name, label) WORK_##name,
+#define WORK(name, label) METRIC_WORK_##name,
 #include "base/metrics.def"
 #undef METRIC
 #undef WORK
-	WORK_COUNT
+	METRIC_WORK_COUNT
 };
 
 struct metrics;

@@ -9,11 +9,9 @@ static const char SQL_TOTALS_READ[] =
 	"SELECT files, bytes, updated_ms FROM bucket_totals WHERE bucket = ?1";
 static const char SQL_TOTALS_SUM[] =
 	"SELECT COALESCE(SUM(t.bytes), 0) FROM bucket_totals t JOIN buckets b ON b.id = t.bucket JOIN accounts a ON a.id = b.account WHERE a.namespace = ?1";
-static const char SQL_TOTALS_ALL[] =
-	"SELECT COALESCE(SUM(files), 0), COALESCE(SUM(bytes), 0), 0 FROM bucket_totals";
+static const char SQL_TOTALS_SUM_ALL[] =
+	"SELECT coalesce(sum(files), 0), coalesce(sum(bytes), 0) FROM bucket_totals";
 static const char SQL_TOTALS_DROP[] = "DELETE FROM bucket_totals WHERE bucket = ?1";
-
-static int read_row(struct db_statement *row, struct bucket_totals *out, struct error *err);
 
 int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct error *err)
 {
@@ -29,27 +27,7 @@ int bucket_totals_add(struct db *db, int64_t bucket, int64_t files, int64_t byte
 
 int bucket_totals_read(struct db *db, int64_t bucket, struct bucket_totals *out, struct error *err)
 {
-	return read_row(db_query(db, SQL_TOTALS_READ, err, db_i64(bucket)), out, err);
-}
-
-int bucket_totals_all(struct db *db, struct bucket_totals *out, struct error *err)
-{
-	return read_row(db_query(db, SQL_TOTALS_ALL, err), out, err);
-}
-
-int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err)
-{
-	*out_bytes = 0;
-	return db_find_i64(db, SQL_TOTALS_SUM, out_bytes, err, db_blob(owner)) < 0 ? -1 : 0;
-}
-
-int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)
-{
-	return db_run(db, SQL_TOTALS_DROP, err, db_i64(bucket));
-}
-
-static int read_row(struct db_statement *row, struct bucket_totals *out, struct error *err)
-{
+	struct db_statement *const row = db_query(db, SQL_TOTALS_READ, err, db_i64(bucket));
 	const int got = db_step(row, err);
 	*out = (struct bucket_totals){0};
 	if (got == 1)
@@ -58,4 +36,27 @@ static int read_row(struct db_statement *row, struct bucket_totals *out, struct 
 			.updated_ms = db_column_i64(row, 2)};
 	db_reset(row);
 	return got < 0 ? -1 : 0;
+}
+
+int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err)
+{
+	*out_bytes = 0;
+	return db_find_i64(db, SQL_TOTALS_SUM, out_bytes, err, db_blob(owner)) < 0 ? -1 : 0;
+}
+
+int bucket_totals_sum_all(struct db *db, struct bucket_totals *out, struct error *err)
+{
+	struct db_statement *const row = db_query(db, SQL_TOTALS_SUM_ALL, err);
+	const int got = db_step(row, err);
+	*out = (struct bucket_totals){0};
+	if (got == 1)
+		*out = (struct bucket_totals){
+			.files = db_column_i64(row, 0), .bytes = db_column_i64(row, 1)};
+	db_reset(row);
+	return got < 0 ? -1 : 0;
+}
+
+int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)
+{
+	return db_run(db, SQL_TOTALS_DROP, err, db_i64(bucket));
 }

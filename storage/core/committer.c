@@ -206,7 +206,7 @@ static void run_batch(struct committer *committer, struct batch *batch)
 	if (committed) {
 		acknowledge(committer);
 		metrics_add(committer->metrics, METRIC_COMMITS, 1);
-		metrics_work(committer->metrics, WORK_COMMIT, begun_us);
+		metrics_work(committer->metrics, METRIC_WORK_COMMIT, begun_us);
 		if (committer->packs != NULL)
 			pack_store_shared_committed(committer->packs);
 	} else {

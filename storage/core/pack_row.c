@@ -88,9 +88,12 @@ int pack_row_bytes(struct db *db, uint64_t *out, struct error *err)
 	return 0;
 }
 
-int pack_row_count(struct db *db, int64_t *out, struct error *err)
+int pack_row_count(struct db *db, uint64_t *out, struct error *err)
 {
-	return db_find_i64(db, SQL_PACK_COUNT, out, err) < 0 ? -1 : 0;
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_PACK_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int pack_row_name(struct db *db, const struct pack_id *id, int64_t names, struct error *err)

@@ -16,7 +16,7 @@ int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity
 	struct error *err);
 /* The bytes of all packs, and their number. */
 int pack_row_bytes(struct db *db, uint64_t *out, struct error *err);
-int pack_row_count(struct db *db, int64_t *out, struct error *err);
+int pack_row_count(struct db *db, uint64_t *out, struct error *err);
 /* packs.named is the sum of this over all rows of `segments` that lead to the pack. A caller that
  * adds or removes such rows updates the sum in the same change. gc finds the rows by an index that
  * has no sum of its own. If the index shows other rows than packs.named says, it is damaged, and gc

@@ -92,7 +92,7 @@ static int work_once(struct derive_worker *worker)
 		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
 		return 1;
 	}
-	metrics_work(store_metrics(worker->store), WORK_DERIVE, begun_us);
+	metrics_work(store_metrics(worker->store), METRIC_WORK_DERIVE, begun_us);
 	if (outcome.is_swapped) {
 		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
 		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED,

@@ -177,7 +177,7 @@ static void give_batch(struct file_hash_worker *worker, const int64_t *versions,
 		return;
 	}
 	metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
-	metrics_work(store_metrics(worker->store), WORK_FILE_HASH, begun_us);
+	metrics_work(store_metrics(worker->store), METRIC_WORK_FILE_HASH, begun_us);
 }
 
 /* 1: `out` has a hash to write; 0: nothing to do now; -1: the version failed. */

@@ -129,7 +129,7 @@ static int pack_settle(struct ingest_pack *pack, struct error *err)
 	ASSERT(pack->writer->length == pack->index->length);
 	if (pack_writer_sync(pack->writer, err) != 0) /* invariant 1 */
 		return -1;
-	metrics_work(store->metrics, WORK_PACK_SYNC, begun_us);
+	metrics_work(store->metrics, METRIC_WORK_PACK_SYNC, begun_us);
 	struct error ignored = {0}; /* the index is made again when it is needed */
 	if (pack_index_save(pack->index, store->backend, &ignored) != 0)
 		log_failure(store->log, LOG_WARNING, NULL, "pack_index_save", &ignored);

@@ -194,7 +194,7 @@ static int make_snapshot(struct journal_keeper *keeper, struct error *err)
 	if (result != 0)
 		return -1;
 	journal_note_snapshot(keeper->journal, &header.point, bytes);
-	metrics_work(keeper->metrics, WORK_SNAPSHOT, begun_us);
+	metrics_work(keeper->metrics, METRIC_WORK_SNAPSHOT, begun_us);
 	const struct log_field fields[] = {
 		log_number("change", header.point.change), log_number("bytes", (int64_t)bytes)};
 	log_event(keeper->log, LOG_INFO, NULL, "snapshot_made", fields, 2);

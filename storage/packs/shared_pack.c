@@ -76,7 +76,7 @@ int pack_store_shared_sync(struct pack_store *store, struct error *err)
 		const int64_t begun_us = clock_monotonic_us();
 		if (pack_writer_sync(pack->writer, err) != 0)
 			return -1;
-		metrics_work(store->metrics, WORK_PACK_SYNC, begun_us);
+		metrics_work(store->metrics, METRIC_WORK_PACK_SYNC, begun_us);
 		pack->dirty = false;
 	}
 	return 0;

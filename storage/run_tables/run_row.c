@@ -54,7 +54,7 @@ static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
-static const char SQL_RUN_COUNT_IN[] =
+static const char SQL_RUN_COUNT_IN_BUCKET[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
@@ -146,11 +146,6 @@ int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_
 	}
 	db_reset(rows);
 	return got;
-}
-
-int run_row_count(struct db *db, int64_t *out, struct error *err)
-{
-	return db_find_i64(db, SQL_RUN_COUNT, out, err) < 0 ? -1 : 0;
 }
 
 uint64_t run_row_target(const struct run_row *row)
@@ -282,12 +277,20 @@ int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	return got < 0 ? -1 : 0;
 }
 
-int run_row_count_in(
+int run_row_count(struct db *db, uint64_t *out, struct error *err)
+{
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_RUN_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
+}
+
+int run_row_count_in_bucket(
 	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err)
 {
 	int64_t count = 0;
-	if (db_find_i64(db, SQL_RUN_COUNT_IN, &count, err, db_i64(bucket), db_i64((int64_t)most)) <
-		0)
+	if (db_find_i64(db, SQL_RUN_COUNT_IN_BUCKET, &count, err, db_i64(bucket),
+		    db_i64((int64_t)most)) < 0)
 		return -1;
 	*out_count = (uint64_t)count;
 	return 0;

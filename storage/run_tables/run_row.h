@@ -70,7 +70,6 @@ struct run_latest {
 };
 int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
 	size_t *out_count, struct error *err);
-int run_row_count(struct db *db, int64_t *out, struct error *err);
 /* The step that the fleet is to serve: the rollback's, or else the head. */
 uint64_t run_row_target(const struct run_row *row);
 /* The texts of *out are those of `ref`, borrowed. */
@@ -87,8 +86,10 @@ int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct er
 int run_row_load_schema(
 	struct db *db, const struct run_row *row, struct buffer *out, struct error *err);
 int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err);
+/* The number of runs that have not ended. */
+int run_row_count(struct db *db, uint64_t *out, struct error *err);
 /* Counts the runs of a bucket, up to `most`. */
-int run_row_count_in(
+int run_row_count_in_bucket(
 	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err);
 /* Takes the name away: only the sweeper still sees the run. */
 int run_row_end(struct db *db, int64_t run, struct error *err);

@@ -165,9 +165,12 @@ int step_row_find_unproven(
 	return got;
 }
 
-int step_row_count_unproven(struct db *db, int64_t *out, struct error *err)
+int step_row_count_unproven(struct db *db, uint64_t *out, struct error *err)
 {
-	return db_find_i64(db, SQL_STEP_COUNT_UNPROVEN, out, err) < 0 ? -1 : 0;
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_STEP_COUNT_UNPROVEN, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified,

@@ -68,7 +68,7 @@ int step_row_find_of_run(struct db *db, int64_t run, int64_t *out_id, struct err
 /* The oldest kept step with an id above `after` that is not proven yet, with its run. 1, 0, -1. */
 int step_row_find_unproven(
 	struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
-int step_row_count_unproven(struct db *db, int64_t *out, struct error *err);
+int step_row_count_unproven(struct db *db, uint64_t *out, struct error *err);
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified,
 	struct span reason, struct error *err);
 /* Why the proof failed, copied into the arena; empty when it did not fail. */

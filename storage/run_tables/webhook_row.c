@@ -64,9 +64,12 @@ int webhook_row_find_due(struct db *db, int64_t run, int64_t now_ms, struct aren
 	return got;
 }
 
-int webhook_row_count(struct db *db, int64_t *out, struct error *err)
+int webhook_row_count(struct db *db, uint64_t *out, struct error *err)
 {
-	return db_find_i64(db, SQL_WEBHOOK_COUNT_ALL, out, err) < 0 ? -1 : 0;
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_WEBHOOK_COUNT_ALL, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int webhook_row_postpone(struct db *db, int64_t id, int64_t due_ms, struct error *err)

@@ -28,7 +28,7 @@ int webhook_row_next_run(struct db *db, int64_t after, struct webhook_run *out, 
  * yet, -1. */
 int webhook_row_find_due(struct db *db, int64_t run, int64_t now_ms, struct arena *arena,
 	struct webhook_event *out, struct error *err);
-int webhook_row_count(struct db *db, int64_t *out, struct error *err); /* of all events */
+int webhook_row_count(struct db *db, uint64_t *out, struct error *err); /* of all events */
 int webhook_row_postpone(struct db *db, int64_t id, int64_t due_ms, struct error *err);
 int webhook_row_remove(struct db *db, int64_t id, struct error *err);
 int webhook_row_remove_of_run(struct db *db, int64_t run, struct error *err);

@@ -401,7 +401,7 @@ static int scan_pack(struct scrub *scrub, const struct pack_record *record, stru
 	const int64_t begun_us = clock_monotonic_us();
 	const int got = scrub_pack_scan(&work, &record->id, scrub->state.chunk, err);
 	if (got == 1)
-		metrics_work(store_metrics(scrub->store), WORK_SCRUB_PACK, begun_us);
+		metrics_work(store_metrics(scrub->store), METRIC_WORK_SCRUB_PACK, begun_us);
 	scrub->state.report.packs += got == 1;
 	if (got >= 0 || !goes_on(scrub))
 		return got;

@@ -182,7 +182,7 @@ static int look(struct catalog_checker *checker, struct error *err)
 		checker->damage_seen = db_damage(db); /* pages found damaged meanwhile are right */
 	db_close(db);
 	if (result == 0)
-		metrics_work(store_metrics(checker->store), WORK_CATALOG_CHECK, begun_us);
+		metrics_work(store_metrics(checker->store), METRIC_WORK_CATALOG_CHECK, begun_us);
 	return result;
 }
 

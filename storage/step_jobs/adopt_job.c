@@ -202,4 +202,5 @@ static int adopt_find_next(struct db *db, int64_t after, struct step_job *out, s
 	return adopt_row_find_waiting(db, after, &out->id, &out->run, err);
 }
 
-const struct step_job_kind adopt_job = {"adopt", WORK_STEP_ADOPT, adopt_find_next, adopt_run};
+const struct step_job_kind adopt_job = {
+	"adopt", METRIC_WORK_STEP_ADOPT, adopt_find_next, adopt_run};

@@ -210,5 +210,7 @@ static int fold_run_direct(struct step_work *work, const struct step_job *job, s
 	return fold_run(&unpaced.work, job, err);
 }
 
-const struct step_job_kind fold_direct_job = {"fold", WORK_FOLD, fold_find_direct, fold_run_direct};
-const struct step_job_kind fold_skip_job = {"skip fold", WORK_FOLD, fold_find_skip, fold_run};
+const struct step_job_kind fold_direct_job = {
+	"fold", METRIC_WORK_FOLD, fold_find_direct, fold_run_direct};
+const struct step_job_kind fold_skip_job = {
+	"skip fold", METRIC_WORK_FOLD, fold_find_skip, fold_run};

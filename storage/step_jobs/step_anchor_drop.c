@@ -113,4 +113,4 @@ static int anchor_drop_find_next(
 }
 
 const struct step_job_kind step_anchor_drop_job = {
-	"anchor_drop", WORK_STEP_ANCHOR_DROP, anchor_drop_find_next, anchor_drop_run};
+	"anchor_drop", METRIC_WORK_STEP_ANCHOR_DROP, anchor_drop_find_next, anchor_drop_run};

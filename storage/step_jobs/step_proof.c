@@ -26,7 +26,8 @@ struct verdict {
 static int proof_run(struct step_work *work, const struct step_job *job, struct error *err);
 static int proof_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
 
-const struct step_job_kind step_proof_job = {"proof", WORK_STEP_PROOF, proof_find_next, proof_run};
+const struct step_job_kind step_proof_job = {
+	"proof", METRIC_WORK_STEP_PROOF, proof_find_next, proof_run};
 
 bool step_proof_is_verdict(enum error_kind kind)
 {

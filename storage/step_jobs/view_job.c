@@ -45,7 +45,7 @@ static int name_copies(
 static int fail(struct store *store, const struct view_wanted *wanted, const struct error *failure,
 	struct error *err);
 
-const struct step_job_kind view_job = {"view", WORK_VIEW, view_find_next, view_run};
+const struct step_job_kind view_job = {"view", METRIC_WORK_VIEW, view_find_next, view_run};
 
 struct step_job view_job_of(const struct view_wanted *wanted)
 {

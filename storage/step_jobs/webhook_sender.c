@@ -160,7 +160,7 @@ static int deliver(struct webhook_sender *sender, const struct webhook_event *ev
 		log_failed_attempt(sender, event, settle.remove, &failure);
 	} else if (found == 1) {
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_SENT, 1);
-		metrics_work(store_metrics(sender->plan.store), WORK_WEBHOOK, begun_us);
+		metrics_work(store_metrics(sender->plan.store), METRIC_WORK_WEBHOOK, begun_us);
 	}
 	return committer_run(store_committer(sender->plan.store), &settle.change, err);
 }

@@ -66,7 +66,8 @@ static int count_runs(
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = run_row_count_in(db, bucket, BUCKET_SUMMARY_RUNS_MAX, &out->runs, err);
+	const int result =
+		run_row_count_in_bucket(db, bucket, BUCKET_SUMMARY_RUNS_MAX, &out->runs, err);
 	store_reader_give(store, db);
 	return result;
 }

@@ -94,7 +94,7 @@ static int sum_buckets(struct store *store, struct store_survey *out, struct err
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = bucket_totals_all(db, &totals, err);
+	const int result = bucket_totals_sum_all(db, &totals, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;

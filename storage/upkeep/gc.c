@@ -223,7 +223,7 @@ static void answer(struct gc *gc, struct asked_round *asked)
 	const int64_t begun_us = clock_monotonic_us();
 	const int result = run_request(gc, &asked->request, &err);
 	if (!asked->request.dry_run) {
-		metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
+		metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
 		if (result == 0)
 			note_round(gc, &asked->request);
@@ -614,7 +614,7 @@ static void own_round(struct gc *gc)
 			gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 		note_round(gc, &request);
 	}
-	metrics_work(store_metrics(gc->store), WORK_GC_ROUND, begun_us);
+	metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 	log_round(gc, &request.report);
 }
 

@@ -427,7 +427,7 @@ static void act_compact(const struct gc_work *work, struct gc_pack *pack)
 		: error_set(&err, ERROR_CORRUPT, "The pack lacks chunks that objects name.");
 	if (result == 0 && !move.is_named) {
 		take_over(work, pack, index);
-		metrics_work(store_metrics(work->store), WORK_PACK_COMPACTION, begun_us);
+		metrics_work(store_metrics(work->store), METRIC_WORK_PACK_COMPACTION, begun_us);
 		return;
 	}
 	/* a commit in doubt may yet name the new file: the next start judges */

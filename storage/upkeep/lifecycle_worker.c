@@ -380,7 +380,7 @@ static void walk_and_log(struct lifecycle_worker *worker)
 	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
 		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed",
 			&err); /* what is due stays due */
-	metrics_work(store_metrics(worker->store), WORK_LIFECYCLE, begun_us);
+	metrics_work(store_metrics(worker->store), METRIC_WORK_LIFECYCLE, begun_us);
 	if (walk.removed > 0 && log != NULL) {
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
 		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);

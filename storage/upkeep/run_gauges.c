@@ -93,14 +93,14 @@ static int read_all(struct gauged *all, struct error *err)
 	struct db *const db = store_snapshot_take(all->store, err);
 	if (db == NULL)
 		return -1;
-	int64_t count = 0;
+	uint64_t count = 0;
 	int result = read_runs(all, db, err);
 	if (result == 0)
 		result = run_row_count(db, &count, err);
 	store_snapshot_give(all->store, db);
 	if (result == 0)
 		metrics_set(store_metrics(all->store), METRIC_RUNS_LEFT_OUT,
-			count - (int64_t)all->count);
+			(int64_t)count - (int64_t)all->count);
 	return result;
 }
 

@@ -41,7 +41,7 @@ static int measure_packs(struct metrics *metrics, struct db *db, struct error *e
 static int measure_objects(struct metrics *metrics, struct db *db, struct error *err)
 {
 	struct bucket_totals totals;
-	if (bucket_totals_all(db, &totals, err) != 0)
+	if (bucket_totals_sum_all(db, &totals, err) != 0)
 		return -1;
 	metrics_set(metrics, METRIC_OBJECTS, totals.files);
 	metrics_set(metrics, METRIC_OBJECT_BYTES, totals.bytes);
@@ -52,15 +52,15 @@ static int measure_counts(struct metrics *metrics, struct db *db, struct error *
 {
 	static const struct {
 		enum metric metric;
-		int (*count)(struct db *db, int64_t *out, struct error *err);
+		int (*count)(struct db *db, uint64_t *out, struct error *err);
 	} counts[] = {{METRIC_PACKS, pack_row_count}, {METRIC_UPLOADS, upload_row_count},
 		{METRIC_RUNS, run_row_count}, {METRIC_STEPS_UNPROVEN, step_row_count_unproven},
 		{METRIC_WEBHOOKS_WAITING, webhook_row_count}};
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		int64_t count = 0;
+		uint64_t count = 0;
 		if (counts[i].count(db, &count, err) != 0)
 			return -1;
-		metrics_set(metrics, counts[i].metric, count);
+		metrics_set(metrics, counts[i].metric, (int64_t)count);
 	}
 	return 0;
 }

@@ -115,9 +115,12 @@ int upload_row_remove(struct db *db, int64_t number, struct error *err)
 	return db_run(db, SQL_UPLOAD_REMOVE, err, db_i64(number));
 }
 
-int upload_row_count(struct db *db, int64_t *out, struct error *err)
+int upload_row_count(struct db *db, uint64_t *out, struct error *err)
 {
-	return db_find_i64(db, SQL_UPLOAD_COUNT, out, err) < 0 ? -1 : 0;
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_UPLOAD_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 struct db_statement *upload_row_scan(struct db *db, int64_t bucket, struct span key,

@@ -45,7 +45,7 @@ int upload_row_complete(struct db *db, int64_t number, enum upload_state state, 
 	struct span result, struct error *err);
 int upload_row_remove(struct db *db, int64_t number, struct error *err);
 /* Those that are neither completed nor aborted, of all buckets. */
-int upload_row_count(struct db *db, int64_t *out, struct error *err);
+int upload_row_count(struct db *db, uint64_t *out, struct error *err);
 /* Open uploads of a bucket behind (key, id), in that order. Step the statement, read its rows with
  * upload_row_read and db_reset it. */
 struct db_statement *upload_row_scan(struct db *db, int64_t bucket, struct span key,

@@ -387,7 +387,7 @@ static void made_work_committed(struct change *change)
 	work->error = change->error;
 	if (!change->failed) {
 		metrics_add(store_metrics(work->store), METRIC_XET_MADE, 1);
-		metrics_work(store_metrics(work->store), WORK_XET_MADE, work->begun_us);
+		metrics_work(store_metrics(work->store), METRIC_WORK_XET_MADE, work->begun_us);
 		metrics_add(store_metrics(work->store), METRIC_XET_MADE_BYTES,
 			(int64_t)work->version.size);
 	}

@@ -64,12 +64,12 @@ START_TEST(work_is_timed_by_kind)
 	struct metrics *const metrics = metrics_new();
 	struct buffer out;
 	buffer_init(&out, 100000);
-	metrics_work(metrics, WORK_GC_ROUND, clock_monotonic_us() - 20 * 1000 * 1000);
-	metrics_work(metrics, WORK_GC_ROUND, clock_monotonic_us() + 1000 * 1000);
-	metrics_work(NULL, WORK_GC_ROUND, 0);
-	ck_assert_uint_eq(metrics_work_count(metrics, WORK_GC_ROUND), 2);
-	ck_assert_uint_eq(metrics_work_count(metrics, WORK_COMMIT), 0);
-	ck_assert_uint_eq(metrics_work_count(NULL, WORK_COMMIT), 0);
+	metrics_work(metrics, METRIC_WORK_GC_ROUND, clock_monotonic_us() - 20 * 1000 * 1000);
+	metrics_work(metrics, METRIC_WORK_GC_ROUND, clock_monotonic_us() + 1000 * 1000);
+	metrics_work(NULL, METRIC_WORK_GC_ROUND, 0);
+	ck_assert_uint_eq(metrics_work_count(metrics, METRIC_WORK_GC_ROUND), 2);
+	ck_assert_uint_eq(metrics_work_count(metrics, METRIC_WORK_COMMIT), 0);
+	ck_assert_uint_eq(metrics_work_count(NULL, METRIC_WORK_COMMIT), 0);
 	metrics_print(metrics, &out);
 	expect(&out, "_bucket{work=\"gc_round\",le=\"0.001\"} 1\n");
 	expect(&out, "_bucket{work=\"gc_round\",le=\"15\"} 1\n");

@@ -244,13 +244,13 @@ START_TEST(a_fold_that_cannot_be_made_now_is_made_later)
 	ck_assert_int_eq(metrics_get(metrics, METRIC_FOLDS_REFUSED), 0);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_STEP_JOBS_FAILED), 2);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_STEP_JOBS_ASIDE), 2);
-	ck_assert_uint_eq(metrics_work_count(metrics, WORK_FOLD), 0);
+	ck_assert_uint_eq(metrics_work_count(metrics, METRIC_WORK_FOLD), 0);
 	ck_assert_int_eq(file_remove_tree(file_system(), scratch, &err), 0);
 	ck_assert_int_eq(file_make_folder(file_system(), scratch, 0700, &err), 0);
 	store_fixture_reopen(&fixture.store);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM folds WHERE state = 1"), 2);
-	ck_assert_uint_eq(metrics_work_count(metrics, WORK_FOLD), 2);
+	ck_assert_uint_eq(metrics_work_count(metrics, METRIC_WORK_FOLD), 2);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_STEP_JOBS_ASIDE), 0);
 }
 END_TEST
