@@ -257,12 +257,14 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 	return setting_value_set(setting, field, value, loading->from, loading->err);
 }
 
-/* The first of several counts. */
+/* --help counts wherever it stands, else the first. */
 static void find_special(int count, char *const *arguments, enum configuration_request *out_request)
 {
+	enum configuration_request found;
 	for (int i = 0; i < count; i++)
-		if (take_special(arguments[i], out_request))
-			return;
+		if (take_special(arguments[i], &found) &&
+			(found == CONFIGURATION_HELP || *out_request == CONFIGURATION_RUN))
+			*out_request = found;
 }
 
 static bool take_special(const char *argument, enum configuration_request *out_request)

@@ -1,4 +1,5 @@
-"""The service's SystemCallFilter lets through every system call that a server at work makes."""
+"""What deltabucketd.service takes away, a server at work does not miss: no system call beyond
+SystemCallFilter, no socket beyond RestrictAddressFamilies, no memory both written and run."""
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import tempfile
 import unittest
 
 from tests.support.checkpoints import expand_small
+from tests.support.clients import read
 from tests.support.daemon import CLIENT, ROOT_TOKEN, SERVER, SOURCE, Daemon
 
 
@@ -19,11 +21,13 @@ def members(name):
     return found
 
 
+def settings(name):
+    return re.findall(rf'^{name}=(.*)$', read(os.path.join(SOURCE, 'contrib', 'systemd', 'deltabucketd.service.in')).decode(), re.M)
+
+
 def allowed():
-    with open(os.path.join(SOURCE, 'contrib', 'systemd', 'deltabucketd.service.in')) as file:
-        lines = re.findall(r'^SystemCallFilter=(.*)$', file.read(), re.M)
     calls = set()
-    for line in lines:
+    for line in settings('SystemCallFilter'):
         for word in line.lstrip('~').split():
             calls = calls - members(word) if line.startswith('~') else calls | members(word)
     return calls
@@ -41,12 +45,17 @@ class SystemCalls(unittest.TestCase):
             os.kill(int(server), signal.SIGHUP)
             os.kill(int(server), signal.SIGTERM)
             daemon.await_end()
-            with open(trace) as file:
-                made = set(re.findall(r'^\d+ +(\w+)\(', file.read(), re.M))
+            text = read(trace).decode(errors='replace')
+        made = set(re.findall(r'^\d+ +(\w+)\(', text, re.M))
         self.assertLess(40, len(made), made)
         # strace sees the execve that starts the server too; SQLite gives files to the folder's owner
         # as root alone, which the service is not.
         self.assertEqual(made - allowed() - {'execve', 'fchown'}, set())
+        families = set(re.findall(r'\bsocket\((AF_\w+)', text))
+        self.assertIn('AF_NETLINK', families)
+        self.assertEqual(families - set(settings('RestrictAddressFamilies')[0].split()), set())
+        self.assertEqual(re.findall(r'.*\bmmap\(.*PROT_WRITE\|PROT_EXEC.*|.*\bmprotect\(.*PROT_EXEC.*', text), [])
+        self.assertIn('PROT_EXEC', text)
 
     def work(self, daemon, scratch):
         known = {**os.environ, 'DELTABUCKET_ENDPOINT': daemon.endpoint, 'DELTABUCKET_CA': daemon.ca, 'DELTABUCKET_TOKEN': ROOT_TOKEN, 'HOME': scratch}

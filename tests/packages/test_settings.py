@@ -103,6 +103,10 @@ class Settings(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn('/no/such.conf', done.stderr)
 
+    def test_help_is_help_beside_the_others(self):
+        for flag in ('--check-config', '--print-config', '--print-config-docs'):
+            self.assertEqual(server(flag, '--help').stdout, server('--help').stdout)
+
     def test_the_printed_file_has_every_setting_and_means_the_defaults(self):
         printed = server('--print-config').stdout
         names = re.findall(r'^SETTING\((\w+),', read(os.path.join(SOURCE, 'server', 'configuration.def')).decode(), re.M)
