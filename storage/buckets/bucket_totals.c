@@ -9,6 +9,7 @@ static const char SQL_TOTALS_READ[] =
 	"SELECT files, bytes, updated_ms FROM bucket_totals WHERE bucket = ?1";
 static const char SQL_TOTALS_SUM[] =
 	"SELECT COALESCE(SUM(t.bytes), 0) FROM bucket_totals t JOIN buckets b ON b.id = t.bucket JOIN accounts a ON a.id = b.account WHERE a.namespace = ?1";
+static const char SQL_TOTALS_SUM_ALL[] = "SELECT COALESCE(SUM(bytes), 0) FROM bucket_totals";
 static const char SQL_TOTALS_DROP[] = "DELETE FROM bucket_totals WHERE bucket = ?1";
 
 int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct error *err)
@@ -40,6 +41,14 @@ int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, stru
 {
 	*out_bytes = 0;
 	return db_find_i64(db, SQL_TOTALS_SUM, out_bytes, err, db_blob(owner)) < 0 ? -1 : 0;
+}
+
+int bucket_totals_sum_all(struct db *db, uint64_t *out_bytes, struct error *err)
+{
+	int64_t bytes = 0;
+	const int found = db_find_i64(db, SQL_TOTALS_SUM_ALL, &bytes, err);
+	*out_bytes = (uint64_t)bytes;
+	return found < 0 ? -1 : 0;
 }
 
 int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err)

@@ -18,6 +18,8 @@ int bucket_totals_add(struct db *db, int64_t bucket, int64_t files, int64_t byte
 int bucket_totals_read(struct db *db, int64_t bucket, struct bucket_totals *out, struct error *err);
 /* Adds up the bytes of all buckets of an account. */
 int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err);
+/* Adds up the bytes of all buckets. */
+int bucket_totals_sum_all(struct db *db, uint64_t *out_bytes, struct error *err);
 int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err);
 
 #endif

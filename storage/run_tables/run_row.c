@@ -49,6 +49,7 @@ static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
+static const char SQL_RUN_COUNT[] = "SELECT COUNT(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
@@ -251,6 +252,14 @@ int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 	const int got = db_exists(db, SQL_RUN_ANY, err, db_i64(bucket));
 	*out_any = got == 1;
 	return got < 0 ? -1 : 0;
+}
+
+int run_row_count(struct db *db, uint64_t *out, struct error *err)
+{
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_RUN_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int run_row_end(struct db *db, int64_t run, struct error *err)

@@ -85,7 +85,7 @@ NAMES = {
     'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets ListAllRuns'
+        'CreateHubBucket ListBuckets ListAllRuns Overview'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
