@@ -45,37 +45,42 @@ void run_message_print(const struct run_message *run, struct buffer *out)
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "bucket", run->bucket);
-	json_writer_text(&writer, "run", run->run);
-	json_writer_u64(&writer, "epoch", run->epoch);
+	run_message_print_members(run, &writer);
+	json_writer_end(&writer, '}');
+}
+
+void run_message_print_members(const struct run_message *run, struct json_writer *writer)
+{
+	json_writer_text(writer, "bucket", run->bucket);
+	json_writer_text(writer, "run", run->run);
+	json_writer_u64(writer, "epoch", run->epoch);
 	if (run->has_head) {
-		json_writer_u64(&writer, "head", run->head);
-		message_print_digest(&writer, "head_digest", &run->head_digest);
+		json_writer_u64(writer, "head", run->head);
+		message_print_digest(writer, "head_digest", &run->head_digest);
 	} else {
-		json_writer_null(&writer, "head");
-		json_writer_null(&writer, "head_digest");
+		json_writer_null(writer, "head");
+		json_writer_null(writer, "head_digest");
 	}
 	if (run->has_schema)
-		message_print_digest(&writer, "schema_digest", &run->schema_digest);
+		message_print_digest(writer, "schema_digest", &run->schema_digest);
 	else
-		json_writer_null(&writer, "schema_digest");
-	json_writer_u64(&writer, "steps", run->steps);
-	json_writer_u64(&writer, "bytes", run->bytes);
-	json_writer_u64(&writer, "keep_steps", run->settings.keep_steps);
-	run_settings_print(&run->settings, "settings", &writer);
+		json_writer_null(writer, "schema_digest");
+	json_writer_u64(writer, "steps", run->steps);
+	json_writer_u64(writer, "bytes", run->bytes);
+	json_writer_u64(writer, "keep_steps", run->settings.keep_steps);
+	run_settings_print(&run->settings, "settings", writer);
 	if (run->parent.run[0] != '\0') {
-		json_writer_object(&writer, "parent");
-		json_writer_text(&writer, "run", span_text(run->parent.run));
-		json_writer_u64(&writer, "step", run->parent.step);
-		message_print_digest(&writer, "digest", &run->parent.digest);
-		json_writer_end(&writer, '}');
+		json_writer_object(writer, "parent");
+		json_writer_text(writer, "run", span_text(run->parent.run));
+		json_writer_u64(writer, "step", run->parent.step);
+		message_print_digest(writer, "digest", &run->parent.digest);
+		json_writer_end(writer, '}');
 	}
-	run_failed_adoption_print(&run->failed_adoption, &writer);
+	run_failed_adoption_print(&run->failed_adoption, writer);
 	if (run->anchor_due)
-		json_writer_bool(&writer, "anchor_due", true);
-	rollback_message_print(&run->rollback, &writer);
-	message_print_time(&writer, "created", run->created_ms);
-	json_writer_end(&writer, '}');
+		json_writer_bool(writer, "anchor_due", true);
+	rollback_message_print(&run->rollback, writer);
+	message_print_time(writer, "created", run->created_ms);
 }
 
 void run_failed_adoption_print(const struct run_failed_adoption *failed, struct json_writer *writer)

@@ -146,6 +146,8 @@ struct run_message {
 int run_message_parse(
 	struct span json, struct arena *arena, struct run_message *out, struct error *err);
 void run_message_print(const struct run_message *run, struct buffer *out);
+/* Its members alone, into an object that has begun. */
+void run_message_print_members(const struct run_message *run, struct json_writer *writer);
 /* Adds it as a member, if there is one. */
 void run_failed_adoption_print(
 	const struct run_failed_adoption *failed, struct json_writer *writer);

@@ -1,5 +1,6 @@
 #include "api/route/router.h"
 
+#include "api/live/handlers.h"
 #include "api/steps/handlers.h"
 #include "api/steps/steps_request.h"
 
@@ -7,6 +8,8 @@
 #define READ METHOD_GET | METHOD_HEAD
 
 const struct route steps_routes[] = {
+	{READ, "/v1/runs", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "ListAllRuns",
+		list_all_runs_begin, NULL, list_all_runs_resume},
 	{READ, "/v1/runs/{bucket}", NULL, ACCESS_BUCKET_RUNS, BODY_NONE, &face_steps, "ListRuns",
 		list_runs_begin, NULL, NULL},
 	{READ, RUN, NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "RunStatus", run_status_begin,

@@ -17,6 +17,7 @@
 #include "storage/packs/set_aside.h"
 #include "storage/run_tables/path_hold.h"
 #include "storage/run_tables/replica_table.h"
+#include "storage/run_tables/step_sizes.h"
 #include "storage/start/catalog_checker.h"
 #include "storage/step_jobs/fleet_worker.h"
 #include "storage/step_jobs/webhook_worker.h"
@@ -91,6 +92,7 @@ static struct store *new_store(const struct store_options *options)
 		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
 		.replicas = replica_table_new(threads->options.clock),
 		.path_holds = path_hold_new(threads->options.clock),
+		.step_sizes = step_sizes_new(),
 		.made_files = made_files_new(),
 		.shard_turns = shard_turns_new(),
 		.derive = &threads->options.derive,
@@ -220,8 +222,9 @@ static void start_threads(struct store *store)
 	const struct store_options *const options = &threads->options;
 	ASSERT(threads->checkpointer != NULL);
 	if (store_journal(store) != NULL)
-		threads->journal_keeper = journal_keeper_start(store_journal(store),
-			store_catalog_path(store), store_log(store), store_metrics(store));
+		threads->journal_keeper =
+			journal_keeper_start(store_journal(store), store_catalog_path(store),
+				store_log(store), store_metrics(store), store_work_notes(store));
 	threads->catalog_checker = catalog_checker_start(store);
 	if (!options->is_quiet)
 		start_workers(store);
@@ -268,6 +271,7 @@ static void free_parts(const struct store_parts *parts)
 	lifecycle_cache_free(parts->lifecycle_cache);
 	replica_table_free(parts->replicas);
 	path_hold_free(parts->path_holds);
+	step_sizes_free(parts->step_sizes);
 	made_files_free(parts->made_files);
 	shard_turns_free(parts->shard_turns);
 	catalog_copy_free(parts->threads->catalog_copy);

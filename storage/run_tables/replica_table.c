@@ -2,7 +2,7 @@
  * is two binary searches, and a page is a slice. Beside its report each replica has the step of its
  * saved row, which tells whether the row protects as much as the lease. If so, the report needs no
  * change before the reply and is saved later. */
-#include "storage/run_tables/replica_table.h"
+#include "storage/run_tables/replica_table_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,43 +14,8 @@
 
 enum { LOAD_ARENA_BYTES = 64 * 1024 };
 
-struct replica {
-	struct span id; /* owned, like the document */
-	struct span document;
-	enum replica_state state;
-	bool has_step;
-	uint64_t step;
-	bool has_wanted;
-	uint64_t wanted;
-	int64_t lease_ms;
-	int64_t heard_ms; /* monotonic */
-	int64_t since_ms; /* wall */
-	int64_t updated_ms;
-	bool unsaved; /* its report differs from the one that was last taken for saving */
-	bool saved;   /* the catalog has a row of it, with: */
-	bool saved_has_step;
-	uint64_t saved_step;
-};
-struct replica_run {
-	int64_t run;
-	struct replica **replicas;
-	size_t count;
-	size_t capacity;
-};
-struct replica_table {
-	const struct clock_source *clock;
-	bool is_whole; /* set before others use the table */
-	struct lock lock;
-	struct replica_run **runs; /* guarded by lock, like all fields below */
-	size_t count;
-	size_t capacity;
-	size_t total; /* replicas of all runs */
-};
-
 static void free_run(struct replica_run *run);
 static void free_replica(struct replica *replica);
-static struct replica *find(const struct replica_table *table, int64_t run, struct span id);
-static struct replica_run *find_run(const struct replica_table *table, int64_t run);
 static size_t find_run_place(const struct replica_table *table, int64_t run, bool *out_found);
 static bool replica_table_run_is_before(const void *element, const void *key);
 static size_t find_place(const struct replica_run *run, struct span id, bool *out_found);
@@ -60,20 +25,14 @@ static int check_room(
 	const struct replica_table *table, const struct replica_run *run, struct error *err);
 static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id);
 static struct span copy_owned(struct span bytes);
-static void set_report(
+static bool set_report(
 	struct replica *replica, struct span document, const struct replica_message *report);
-static int64_t now_ms(const struct replica_table *table);
 static bool is_saved(const struct replica *replica);
 static void load_one(struct replica_table *table, const struct replica_row *row);
-static void copy_row(const struct replica_run *run, const struct replica *replica,
-	struct arena *arena, struct replica_row *out);
-static bool is_expired(const struct replica *replica, int64_t now);
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
 static void remove_run_at(struct replica_table *table, size_t at);
 static void count_replica(
 	const struct replica *replica, bool expired, struct replica_list_message *list);
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out);
 static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
@@ -93,6 +52,9 @@ void replica_table_free(struct replica_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		free_run(table->runs[i]);
 	free(table->runs);
+	for (size_t i = 0; table->removals != NULL && i < REPLICA_REMOVALS_MAX; i++)
+		free((void *)table->removals[i].id.data);
+	free(table->removals);
 	lock_release(&table->lock);
 	free(table);
 }
@@ -103,9 +65,9 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 	int result = 0;
 	ASSERT(row->id.len > 0 && row->id.len <= REPLICA_ID_MAX_BYTES);
 	lock_enter(&table->lock);
-	struct replica *replica = find(table, row->run, row->id);
+	struct replica_run *const run = get_run(table, row->run);
+	struct replica *replica = replica_table_look(table, row->run, row->id);
 	if (replica == NULL) {
-		struct replica_run *const run = get_run(table, row->run);
 		result = check_room(table, run, err);
 		if (result == 0) {
 			replica = add(table, run, row->id);
@@ -114,10 +76,13 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 		}
 	}
 	if (result == 0) {
-		set_report(replica, row->document, report);
+		const bool comes = replica->change == 0 || replica->was_expired;
+		const bool differs = set_report(replica, row->document, report);
 		replica->lease_ms = row->lease_ms;
-		replica->heard_ms = now_ms(table);
+		replica->heard_ms = replica_table_now(table);
 		replica->updated_ms = table->clock->wall_ms(table->clock);
+		replica->was_expired = false;
+		replica_changes_note(table, run, replica, comes || differs);
 		*out_saved = is_saved(replica);
 	}
 	lock_leave(&table->lock);
@@ -149,10 +114,10 @@ bool replica_table_find(struct replica_table *table, int64_t run, struct span id
 	struct arena *arena, struct replica_entry *out)
 {
 	lock_enter(&table->lock);
-	const struct replica *const replica = find(table, run, id);
+	const struct replica *const replica = replica_table_look(table, run, id);
 	if (replica != NULL) {
-		copy_row(find_run(table, run), replica, arena, &out->row);
-		out->expired = is_expired(replica, now_ms(table));
+		replica_table_copy(replica_table_look_run(table, run), replica, arena, &out->row);
+		out->expired = replica_table_is_expired(replica, replica_table_now(table));
 	}
 	lock_leave(&table->lock);
 	return replica != NULL;
@@ -161,7 +126,7 @@ bool replica_table_find(struct replica_table *table, int64_t run, struct span id
 void replica_table_remove(struct replica_table *table, int64_t run, struct span id)
 {
 	lock_enter(&table->lock);
-	struct replica_run *const of_run = find_run(table, run);
+	struct replica_run *const of_run = replica_table_look_run(table, run);
 	bool found = false;
 	const size_t at = of_run == NULL ? 0 : find_place(of_run, id, &found);
 	if (found)
@@ -184,36 +149,20 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
-	const struct replica_run *const of_run = find_run(table, page->run);
-	const int64_t now = now_ms(table);
+	const struct replica_run *const of_run = replica_table_look_run(table, page->run);
+	const int64_t now = replica_table_now(table);
 	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
 		const struct replica *const replica = of_run->replicas[i];
-		const bool expired = is_expired(replica, now);
+		const bool expired = replica_table_is_expired(replica, now);
 		count_replica(replica, expired, list);
 		if (taken == page->limit ||
 			(page->after.len > 0 && span_compare(replica->id, page->after) <= 0))
 			continue;
-		copy_row(of_run, replica, arena, &out[taken].row);
+		replica_table_copy(of_run, replica, arena, &out[taken].row);
 		out[taken++].expired = expired;
 	}
 	lock_leave(&table->lock);
 	return taken;
-}
-
-void replica_table_fleet(
-	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out)
-{
-	memset(out, 0, sizeof(*out));
-	lock_enter(&table->lock);
-	const struct replica_run *const of_run = find_run(table, run);
-	const int64_t now = now_ms(table);
-	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
-		if (is_expired(of_run->replicas[i], now))
-			out->expired++;
-		else
-			count_in_fleet(of_run->replicas[i], target, out);
-	}
-	lock_leave(&table->lock);
 }
 
 bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step,
@@ -221,12 +170,12 @@ bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *ou
 {
 	const struct replica *lowest = NULL;
 	lock_enter(&table->lock);
-	const struct replica_run *const of_run = find_run(table, run);
-	const int64_t now = now_ms(table);
+	const struct replica_run *const of_run = replica_table_look_run(table, run);
+	const int64_t now = replica_table_now(table);
 	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
 		const struct replica *const replica = of_run->replicas[i];
 		if (replica->has_step && (lowest == NULL || replica->step < lowest->step) &&
-			!is_expired(replica, now))
+			!replica_table_is_expired(replica, now))
 			lowest = replica;
 	}
 	if (lowest != NULL) {
@@ -245,11 +194,12 @@ bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step
 {
 	bool holds = false;
 	lock_enter(&table->lock);
-	const struct replica_run *const of_run = find_run(table, run);
-	const int64_t now = now_ms(table);
+	const struct replica_run *const of_run = replica_table_look_run(table, run);
+	const int64_t now = replica_table_now(table);
 	for (size_t i = 0; of_run != NULL && i < of_run->count && !holds; i++) {
 		const struct replica *const replica = of_run->replicas[i];
-		holds = replica->has_step && replica->step == step && !is_expired(replica, now);
+		holds = replica->has_step && replica->step == step &&
+			!replica_table_is_expired(replica, now);
 	}
 	lock_leave(&table->lock);
 	return holds;
@@ -260,11 +210,12 @@ size_t replica_table_wanted(
 {
 	size_t have = 0;
 	lock_enter(&table->lock);
-	const struct replica_run *const of_run = find_run(table, run);
-	const int64_t now = now_ms(table);
+	const struct replica_run *const of_run = replica_table_look_run(table, run);
+	const int64_t now = replica_table_now(table);
 	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
 		const struct replica *const replica = of_run->replicas[i];
-		if (!replica->has_step && replica->has_wanted && !is_expired(replica, now))
+		if (!replica->has_step && replica->has_wanted &&
+			!replica_table_is_expired(replica, now))
 			have = insert_step(out_steps, have, max, replica->wanted);
 	}
 	lock_leave(&table->lock);
@@ -292,11 +243,14 @@ size_t replica_table_forget(
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
-	const int64_t now = now_ms(table);
+	const int64_t now = replica_table_now(table);
 	for (size_t r = table->count; r-- > 0 && taken < max;) {
-		taken += forget_of_run(table, table->runs[r], now, max - taken, arena, out + taken);
+		/* A run that has just lost its last replica stays for a round: readers see that. */
 		if (table->runs[r]->count == 0)
 			remove_run_at(table, r);
+		else
+			taken += forget_of_run(
+				table, table->runs[r], now, max - taken, arena, out + taken);
 	}
 	lock_leave(&table->lock);
 	return taken;
@@ -306,10 +260,10 @@ bool replica_table_take(struct replica_table *table, int64_t run, struct span id
 	struct arena *arena, struct replica_row *out, struct replica_saving *out_saving)
 {
 	lock_enter(&table->lock);
-	struct replica *const replica = find(table, run, id);
+	struct replica *const replica = replica_table_look(table, run, id);
 	*out_saving = (struct replica_saving){.known = replica != NULL};
 	if (replica != NULL) {
-		copy_row(find_run(table, run), replica, arena, out);
+		replica_table_copy(replica_table_look_run(table, run), replica, arena, out);
 		out_saving->has_step = replica->has_step;
 		out_saving->step = replica->step;
 		replica->unsaved = false;
@@ -324,7 +278,7 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 	if (!saving->known)
 		return;
 	lock_enter(&table->lock);
-	struct replica *const replica = find(table, run, id);
+	struct replica *const replica = replica_table_look(table, run, id);
 	if (replica != NULL && failed) {
 		replica->unsaved = true;
 	} else if (replica != NULL) {
@@ -339,12 +293,50 @@ size_t replica_table_count(struct replica_table *table)
 {
 	size_t live = 0;
 	lock_enter(&table->lock);
-	const int64_t now = now_ms(table);
+	const int64_t now = replica_table_now(table);
 	for (size_t r = 0; r < table->count; r++)
 		for (size_t i = 0; i < table->runs[r]->count; i++)
-			live += is_expired(table->runs[r]->replicas[i], now) ? 0 : 1;
+			live += replica_table_is_expired(table->runs[r]->replicas[i], now) ? 0 : 1;
 	lock_leave(&table->lock);
 	return live;
+}
+
+struct replica *replica_table_look(const struct replica_table *table, int64_t run, struct span id)
+{
+	const struct replica_run *const of_run = replica_table_look_run(table, run);
+	bool found = false;
+	const size_t at = of_run == NULL ? 0 : find_place(of_run, id, &found);
+	return found ? of_run->replicas[at] : NULL;
+}
+
+struct replica_run *replica_table_look_run(const struct replica_table *table, int64_t run)
+{
+	bool found;
+	const size_t at = find_run_place(table, run, &found);
+	return found ? table->runs[at] : NULL;
+}
+
+void replica_table_copy(const struct replica_run *run, const struct replica *replica,
+	struct arena *arena, struct replica_row *out)
+{
+	*out = (struct replica_row){
+		.run = run->run,
+		.id = arena_copy(arena, replica->id),
+		.document = arena_copy(arena, replica->document),
+		.lease_ms = replica->lease_ms,
+		.since_ms = replica->since_ms,
+		.updated_ms = replica->updated_ms,
+	};
+}
+
+bool replica_table_is_expired(const struct replica *replica, int64_t now)
+{
+	return now - replica->heard_ms >= replica->lease_ms;
+}
+
+int64_t replica_table_now(const struct replica_table *table)
+{
+	return table->clock->monotonic_ms(table->clock);
 }
 
 static void free_run(struct replica_run *run)
@@ -360,21 +352,6 @@ static void free_replica(struct replica *replica)
 	free((void *)replica->id.data);
 	free((void *)replica->document.data);
 	free(replica);
-}
-
-static struct replica *find(const struct replica_table *table, int64_t run, struct span id)
-{
-	const struct replica_run *const of_run = find_run(table, run);
-	bool found = false;
-	const size_t at = of_run == NULL ? 0 : find_place(of_run, id, &found);
-	return found ? of_run->replicas[at] : NULL;
-}
-
-static struct replica_run *find_run(const struct replica_table *table, int64_t run)
-{
-	bool found;
-	const size_t at = find_run_place(table, run, &found);
-	return found ? table->runs[at] : NULL;
 }
 
 /* The index at which the run is or belongs. */
@@ -451,11 +428,13 @@ static struct span copy_owned(struct span bytes)
 	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
 }
 
-static void set_report(
+/* Returns whether the report differs from the one before. */
+static bool set_report(
 	struct replica *replica, struct span document, const struct replica_message *report)
 {
+	const bool differs = !span_equal(replica->document, document);
 	ASSERT(report->state < REPLICA_STATE_COUNT);
-	if (!span_equal(replica->document, document)) {
+	if (differs) {
 		free((void *)replica->document.data);
 		replica->document = copy_owned(document);
 		replica->unsaved = true;
@@ -465,11 +444,7 @@ static void set_report(
 	replica->step = report->step;
 	replica->has_wanted = report->has_wanted;
 	replica->wanted = report->wanted;
-}
-
-static int64_t now_ms(const struct replica_table *table)
-{
-	return table->clock->monotonic_ms(table->clock);
+	return differs;
 }
 
 /* Whether the saved row protects as much as the lease. A row with a lower step protects more. A
@@ -489,41 +464,26 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 	/* It is unknown what a damaged row protects. Its worker will report again. */
 	if (row->id.len <= REPLICA_ID_MAX_BYTES &&
 		replica_message_parse(row->document, arena, &report, &ignored) == 0) {
-		struct replica *const replica = add(table, get_run(table, row->run), row->id);
+		struct replica_run *const run = get_run(table, row->run);
+		struct replica *const replica = add(table, run, row->id);
 		set_report(replica, row->document, &report);
 		replica->lease_ms = row->lease_ms;
-		replica->heard_ms = now_ms(table);
+		replica->heard_ms = replica_table_now(table);
 		replica->since_ms = row->since_ms;
 		replica->updated_ms = row->updated_ms;
 		replica->unsaved = false;
 		replica->saved = true;
 		replica->saved_has_step = report.has_step;
 		replica->saved_step = report.step;
+		replica_changes_note(table, run, replica, true);
 	}
 	arena_free(arena);
-}
-
-static void copy_row(const struct replica_run *run, const struct replica *replica,
-	struct arena *arena, struct replica_row *out)
-{
-	*out = (struct replica_row){
-		.run = run->run,
-		.id = arena_copy(arena, replica->id),
-		.document = arena_copy(arena, replica->document),
-		.lease_ms = replica->lease_ms,
-		.since_ms = replica->since_ms,
-		.updated_ms = replica->updated_ms,
-	};
-}
-
-static bool is_expired(const struct replica *replica, int64_t now)
-{
-	return now - replica->heard_ms >= replica->lease_ms;
 }
 
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
 {
 	ASSERT(at < run->count && table->total > 0);
+	replica_changes_note_removal(table, run, run->replicas[at]);
 	free_replica(run->replicas[at]);
 	run->count--;
 	table->total--;
@@ -535,6 +495,7 @@ static void remove_run_at(struct replica_table *table, size_t at)
 {
 	ASSERT(at < table->count && table->total >= table->runs[at]->count);
 	table->total -= table->runs[at]->count;
+	replica_changes_unlink_run(table, table->runs[at]);
 	free_run(table->runs[at]);
 	table->count--;
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
@@ -553,21 +514,6 @@ static void count_replica(
 		list->has_oldest = true;
 		list->oldest = replica->step;
 	}
-}
-
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out)
-{
-	out->states[replica->state]++;
-	out->without_step += !replica->has_step;
-	if (!replica->has_step)
-		return;
-	if (!out->has_oldest || replica->step < out->oldest)
-		out->oldest = replica->step;
-	if (!out->has_oldest || replica->step > out->newest)
-		out->newest = replica->step;
-	out->has_oldest = true;
-	out->behind += replica->step < target;
 }
 
 /* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.

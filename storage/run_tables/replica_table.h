@@ -15,7 +15,8 @@ struct replica_table;
 enum {
 	REPLICAS_OF_RUN_MAX = 65536,
 	REPLICAS_MAX = 4 * REPLICAS_OF_RUN_MAX,
-	REPLICA_FORGET_MS = 60 * 60 * 1000 /* an expired replica is listed for this long */
+	REPLICA_FORGET_MS = 60 * 60 * 1000, /* an expired replica is listed for this long */
+	REPLICA_REMOVALS_MAX = 4096 /* the last removals of all runs that readers can learn */
 };
 
 struct replica_table *replica_table_new(const struct clock_source *clock);
@@ -67,6 +68,36 @@ struct replica_fleet {
 /* `target` is the step to serve. All zero for a run without replicas. */
 void replica_table_fleet(
 	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out);
+
+/* For readers that follow the table. Each change of a replica has a number of its own, and the
+ * numbers only rise. Changes are a report, also one that says nothing new; the end of a lease, once
+ * replica_table_note_expired has seen it; and a removal. A reader that knows all up to a number
+ * asks for what came later, and that costs what changed and not the size of the fleet. */
+/* The number of the last change in the run (0: it has no replicas), and of the last in all runs. */
+uint64_t replica_table_last_change(struct replica_table *table, int64_t run, uint64_t *out_of_all);
+struct replica_changes {
+	int64_t run;
+	uint64_t after; /* changes above this are read; moved behind the last one that was */
+	size_t limit;   /* above 0 */
+	size_t count;
+	bool has_more; /* there are more than the limit */
+};
+/* Writes replicas whose last change came after changes->after into `out`, which has room for the
+ * limit, those that changed earliest first. */
+void replica_table_changed(struct replica_table *table, struct replica_changes *changes,
+	struct arena *arena, struct replica_entry *out);
+/* Likewise the ids of removed replicas that are not there again. False when the table no longer has
+ * all removals since then; then nothing is read. */
+bool replica_table_removed(struct replica_table *table, struct replica_changes *changes,
+	struct arena *arena, struct span *out);
+/* Up to `limit` runs in which something but the time of a report changed after *after, those that
+ * changed earliest first; *after is moved behind the last of them. Returns their number. */
+size_t replica_table_moved(
+	struct replica_table *table, uint64_t *after, int64_t *out_runs, size_t limit);
+/* The number of the last change of any run that replica_table_moved tells. */
+uint64_t replica_table_last_move(struct replica_table *table);
+/* Gives replicas whose lease has ended since the last call a change each. */
+void replica_table_note_expired(struct replica_table *table);
 
 /* For retention; only replicas with a lease count. The lowest step that one holds, and its id
  * (`out_id` may be NULL). False when none holds a step. */

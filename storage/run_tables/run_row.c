@@ -34,7 +34,19 @@ static const char SQL_RUN_LATEST[] =
 	"SELECT runs.id, buckets.name, runs.name, steps.created_ms FROM runs JOIN buckets ON buckets.id = runs.bucket"
 	" LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
 	" ORDER BY steps.created_ms DESC, runs.id DESC LIMIT ?1";
-static const char SQL_RUN_COUNT[] = "SELECT count(*) FROM runs WHERE name IS NOT NULL";
+/* CROSS JOIN keeps the order of the tables: buckets by their names, which is the order of the
+ * result. */
+#define RUN_PLACE_COLUMNS "runs.id, buckets.id, buckets.name, accounts.namespace, runs.name"
+#define RUN_PLACE_ACCOUNT " JOIN accounts ON accounts.id = buckets.account"
+static const char SQL_RUN_LIST_ALL[] =
+	"SELECT " RUN_PLACE_COLUMNS
+	" FROM buckets CROSS JOIN runs ON runs.bucket = buckets.id" RUN_PLACE_ACCOUNT
+	" WHERE buckets.name >= ?1 AND runs.name > CASE WHEN buckets.name = ?1 THEN ?2 ELSE x'' END"
+	" ORDER BY buckets.name, runs.name LIMIT ?3";
+static const char SQL_RUN_PLACE[] =
+	"SELECT " RUN_PLACE_COLUMNS
+	" FROM runs JOIN buckets ON buckets.id = runs.bucket" RUN_PLACE_ACCOUNT
+	" WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
@@ -43,6 +55,7 @@ static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
 static const char SQL_RUN_COUNT_IN_BUCKET[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
+static const char SQL_RUN_COUNT[] = "SELECT COUNT(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
@@ -65,6 +78,7 @@ static int read_row(
 static bool read_digest(struct db_statement *statement, int column, struct digest128 *out);
 static int read_list(struct db *db, struct db_statement *statement, struct arena *arena,
 	struct run_list *list, struct error *err);
+static void read_place(struct db_statement *statement, struct arena *arena, struct run_place *out);
 static struct db_value digest_value(const struct digest128 *digest);
 
 int run_row_find(
@@ -176,6 +190,32 @@ int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena
 	*out = list.runs;
 	*out_count = list.count;
 	return result;
+}
+
+int run_row_list_all(struct db *db, const struct run_place_scan *scan, struct arena *arena,
+	struct run_place *out, size_t *out_count, struct error *err)
+{
+	struct db_statement *const rows = db_query(db, SQL_RUN_LIST_ALL, err,
+		db_blob(scan->after_bucket), db_blob(scan->after), db_i64((int64_t)scan->limit));
+	int got;
+	*out_count = 0;
+	while ((got = db_step(rows, err)) == 1) {
+		ASSERT(*out_count < scan->limit);
+		read_place(rows, arena, &out[(*out_count)++]);
+	}
+	db_reset(rows);
+	return got;
+}
+
+int run_row_find_place(
+	struct db *db, int64_t id, struct arena *arena, struct run_place *out, struct error *err)
+{
+	struct db_statement *const row = db_query(db, SQL_RUN_PLACE, err, db_i64(id));
+	const int got = db_step(row, err);
+	if (got == 1)
+		read_place(row, arena, out);
+	db_reset(row);
+	return got;
 }
 
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err)
@@ -329,6 +369,15 @@ static int read_list(struct db *db, struct db_statement *statement, struct arena
 		return error_set(
 			err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
 	return got < 0 ? -1 : 0;
+}
+
+static void read_place(struct db_statement *statement, struct arena *arena, struct run_place *out)
+{
+	*out = (struct run_place){.id = db_column_i64(statement, 0),
+		.bucket = {.name = arena_copy(arena, db_column_blob(statement, 2)),
+			.id = db_column_i64(statement, 1)},
+		.owner = arena_copy(arena, db_column_blob(statement, 3)),
+		.name = arena_copy(arena, db_column_blob(statement, 4))};
 }
 
 /* Borrowed from the digest. */

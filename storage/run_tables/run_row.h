@@ -51,6 +51,25 @@ struct run_latest {
 };
 int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
 	size_t *out_count, struct error *err);
+/* Up to `limit` runs of all buckets that follow the run `after` of the bucket `after_bucket`, in
+ * byte order of the buckets and then of the runs; `out` has room for them. Only their names: texts
+ * lie in the arena. */
+struct run_place {
+	int64_t id;
+	struct bucket_ref bucket;
+	struct span owner; /* namespace of the account that has the bucket */
+	struct span name;
+};
+struct run_place_scan {
+	struct span after_bucket;
+	struct span after;
+	size_t limit;
+};
+int run_row_list_all(struct db *db, const struct run_place_scan *scan, struct arena *arena,
+	struct run_place *out, size_t *out_count, struct error *err);
+/* 1, 0 when the run is absent or has ended, -1. */
+int run_row_find_place(
+	struct db *db, int64_t id, struct arena *arena, struct run_place *out, struct error *err);
 /* The step that the fleet is to serve: the rollback's, or else the head. */
 uint64_t run_row_target(const struct run_row *row);
 /* The texts of *out are those of `ref`, borrowed. */

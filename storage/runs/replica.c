@@ -147,6 +147,7 @@ int replica_tidy(struct store *store, struct error *err)
 	struct replica_table *const table = store_parts(store)->replicas;
 	int result = 0;
 	size_t count = TIDY_REPLICAS;
+	replica_table_note_expired(table);
 	while (result == 0 && count == TIDY_REPLICAS) {
 		struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
 		struct tidy *const tidy = memory_new(sizeof(*tidy));

@@ -35,8 +35,8 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 /* Fails with not_found when the run has no such replica. */
 struct call *replica_remove_call(struct store *store, const struct replica_ref *ref);
 
-/* One round of work behind the requests (storage/step_jobs/fleet_worker.h): saves reports and
- * forgets replicas whose lease expired long ago. Blocks. */
+/* One round of work behind the requests (storage/step_jobs/fleet_worker.h): notes leases that have
+ * ended, saves reports and forgets replicas whose lease expired long ago. Blocks. */
 int replica_tidy(struct store *store, struct error *err);
 
 #endif

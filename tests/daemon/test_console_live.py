@@ -1,0 +1,255 @@
+"""What the console shows at a glance and live: the runs of all buckets with their fleets."""
+
+import json
+import os
+import tempfile
+import time
+import unittest
+
+from tests.support.checkpoints import expand_small
+from tests.support.daemon import REPLY_SECONDS, Daemon
+from tests.support.runs import Run, shard, weights
+
+
+def report(state='ready', **more):
+    return dict({'state': state}, **more)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.addCleanup(self.daemon.__exit__)
+        self.daemon.start()
+
+    def key(self, *grants, namespace='main'):
+        reply = self.daemon.request(
+            'POST', '/-/keys', json.dumps({'grants': grants, 'namespace': namespace})
+        )
+        self.assertEqual(reply.status, 201, reply.body)
+        return reply.json()
+
+    def get(self, target, token=None):
+        reply = self.daemon.request('GET', target, **({'token': token} if token else {}))
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json()
+
+    def runs(self, token=None, query=''):
+        return self.get(f'/v1/runs{query}', token)['runs']
+
+    def names(self, token=None):
+        return [f'{run["bucket"]}/{run["run"]}' for run in self.runs(token)]
+
+
+class AllRuns(Case):
+    def test_a_run_is_told_as_by_itself_and_with_its_head_and_fleet(self):
+        run = Run(self.daemon, 'policy')
+        run.publish_all(0, 2)
+        for name, what in (
+            ('w-0', report(step=2)),
+            ('w-1', report(step=0)),
+            ('w-2', report('fetching', wanted=2)),
+        ):
+            self.assertEqual(run.call('PUT', f'/replicas/{name}', what).status, 200)
+        (told,) = self.runs()
+        alone = run.call('GET', '').json()
+        self.assertEqual({name: told[name] for name in alone}, alone)
+        head = run.call('GET', '/steps/2').json()
+        self.assertEqual(told['head_created'], head['created'])
+        self.assertEqual(told['full_bytes'], len(shard(weights(2))))
+        self.assertIsNone(told['head_delta_bytes'])
+        self.assertIn(told['verified'], ('pending', 'ok'))
+        fleet = told['fleet']
+        listed = run.call('GET', '/replicas').json()
+        for name in ('states', 'expired', 'without_step', 'oldest'):
+            self.assertEqual(fleet[name], listed[name])
+        self.assertEqual((fleet['behind'], fleet['lag_steps']), (1, 2))
+        self.assertGreaterEqual(fleet['lag_seconds'], 0)
+
+    def test_a_rollback_turns_the_fleet_around(self):
+        run = Run(self.daemon, 'policy')
+        run.publish_all(0, 3)
+        run.call('PUT', '/replicas/w', report(step=3))
+        self.assertEqual(self.runs()[0]['fleet']['lag_steps'], 0)
+        self.assertEqual(run.call('PUT', '/rollback', {'step': 1}).status, 200)
+        (told,) = self.runs()
+        self.assertEqual((told['rollback']['step'], told['fleet']['lag_steps']), (1, 2))
+        self.assertEqual(told['fleet']['behind'], 0)
+
+    def test_a_run_without_steps_or_replicas(self):
+        Run(self.daemon, 'new')
+        (told,) = self.runs()
+        for name in ('head', 'head_created', 'head_delta_bytes', 'verified'):
+            self.assertIsNone(told[name], name)
+        self.assertEqual((told['full_bytes'], told['fleet']['lag_steps']), (0, 0))
+        self.assertNotIn('oldest', told['fleet'])
+
+    def test_pages_go_over_all_buckets_in_order(self):
+        every = [
+            f'{bucket}/{run}' for bucket in ('aa1', 'bb2', 'bb2-more') for run in ('A', 'a', 'b')
+        ]
+        for name in reversed(every):
+            Run(self.daemon, name.split('/')[1], bucket=name.split('/')[0])
+        self.daemon.request('PUT', '/empty')
+        for limit in (1, 2, 4, 100):
+            told, after = [], ''
+            while after is not None:
+                page = self.get(f'/v1/runs?limit={limit}&after={after}')
+                self.assertLessEqual(len(page['runs']), limit)
+                told += [f'{run["bucket"]}/{run["run"]}' for run in page['runs']]
+                after = page.get('next')
+            self.assertEqual(told, every, limit)
+        self.assertEqual(self.get('/v1/runs?after=bb2/b')['runs'][0]['bucket'], 'bb2-more')
+
+    def test_wrong_parameters_are_named(self):
+        for query, word in (('limit=0', 'limit'), ('limit=x', 'limit'), ('after=models', 'after')):
+            reply = self.daemon.request('GET', f'/v1/runs?{query}')
+            self.assertEqual((reply.status, reply.code()), (400, 'invalid'), query)
+            self.assertIn(f'parameter {word} must', reply.json()['error']['message'])
+
+    def test_each_key_sees_what_it_may_read(self):
+        for bucket, name in (('models', 'a'), ('models', 'b'), ('zoo', 'c')):
+            Run(self.daemon, name, bucket=bucket).call('PUT', '/replicas/w', report())
+        other = self.key(namespace='lab')
+        made = self.daemon.request('PUT', '/lab--own', token=other['token'])
+        self.assertEqual(made.status, 200)
+        opened = self.daemon.request('POST', '/v1/runs/lab--own/d', '{}', token=other['token'])
+        self.assertEqual(opened.status, 200)
+        self.assertEqual(self.names(), ['lab--own/d', 'models/a', 'models/b', 'zoo/c'])
+        self.assertEqual(self.names(other['token']), ['lab--own/d'])
+        self.assertEqual(self.names(self.key()['token']), ['models/a', 'models/b', 'zoo/c'])
+        self.assertEqual(self.names(self.key('models/b/=read')['token']), ['models/b'])
+        self.assertEqual(self.names(self.key('models=list')['token']), [])
+        self.assertEqual(self.names(self.key('metrics')['token']), [])
+        reader = self.key('zoo=read', 'models/a/=read')
+        self.assertEqual(self.names(reader['token']), ['models/a', 'zoo/c'])
+
+    def test_a_public_bucket_shows_its_runs_but_not_their_fleets(self):
+        run = Run(self.daemon, 'a')
+        run.call('PUT', '/replicas/w', report())
+        run.call('PUT', '/settings', {'keep_steps': 7})
+        settings = {'private': False}
+        reply = self.daemon.request('PUT', '/api/buckets/main/models/settings', json.dumps(settings))
+        self.assertEqual(reply.status, 200, reply.body)
+        (told,) = self.runs(self.key(namespace='lab')['token'])
+        self.assertEqual((told['run'], told['keep_steps']), ('a', 7))
+        self.assertNotIn('fleet', told)
+
+    def test_only_writers_see_the_webhook(self):
+        self.daemon.stop()
+        self.daemon.arguments += ['--webhook-hosts', 'hooks.invalid']
+        self.daemon.start()
+        run = Run(self.daemon, 'a')
+        url = 'https://hooks.invalid/secret'
+        self.assertEqual(run.call('PUT', '/settings', {'webhook': url}).status, 200)
+        for grants, shown in ((['models=read'], ''), (['models=read,write'], url)):
+            (told,) = self.runs(self.key(*grants)['token'])
+            self.assertEqual(told['settings'].get('webhook', ''), shown)
+
+
+class Overview(Case):
+    def overview(self, token=None):
+        return self.get('/-/overview', token)
+
+    def test_an_operator_sees_the_whole_server(self):
+        run = Run(self.daemon, 'a')
+        run.publish_all(0, 1)
+        self.daemon.request('PUT', '/empty')
+        self.daemon.request('PUT', '/models/large', os.urandom(1000000))
+        run.call('PUT', '/replicas/w', report())
+        told = self.overview()
+        self.assertEqual((told['buckets'], told['runs'], told['warnings']), (2, 1, []))
+        self.assertRegex(told['version'], r'^\d+\.\d+\.\d+')
+        self.assertLess(told['started'], told['time'])
+        objects = self.get('/-/buckets/models')  # it is there
+        self.assertEqual(objects['bucket'], 'models')
+        size = len(shard(weights(0)))
+        self.assertGreaterEqual(told['stored']['logical_bytes'], 1000000 + 2 * size)
+        self.assertGreaterEqual(told['stored']['stored_bytes'], 1000000)
+        disk = told['disk']
+        self.assertLess(disk['free'], disk['bytes'])
+        self.assertLessEqual(disk['reserve'], disk['bytes'] // 8)
+        self.assertFalse(disk['full'])
+        self.assertEqual(told['now']['steps_published'], 2)
+        self.assertGreater(told['now']['requests'], 4)
+        self.assertEqual(
+            [work['name'] for work in told['work']],
+            'gc scrub proof derive lifecycle file_hash journal catalog_check'.split(),
+        )
+        for work in told['work']:
+            self.assertIn(work['state'], ('resting', 'working', 'off'))
+            self.assertEqual(work['waiting'] is None, work['name'] != 'derive')
+
+    def work(self, name):
+        return next(work for work in self.overview()['work'] if work['name'] == name)
+
+    def test_work_says_what_it_did(self):
+        self.assertEqual(self.daemon.request('POST', '/-/gc', b'{}').status, 200)
+        told = self.work('gc')
+        self.assertEqual(told['state'], 'resting')
+        self.assertRegex(told['detail'], r'^its last round looked at \d+ packs and freed \d+ bytes$')
+        self.assertEqual(self.daemon.request('POST', '/-/scrub', b'{}').status, 200)
+        self.assertRegex(self.work('scrub')['detail'], r'^its last round verified \d+ bytes$')
+
+    def test_work_that_is_switched_off_says_so(self):
+        self.daemon.stop()
+        self.daemon.arguments += ['--derive=no', '--step-work=no']
+        self.daemon.start()
+        self.assertEqual(self.work('derive')['state'], 'off')
+        self.assertEqual(self.work('proof')['state'], 'off')
+        self.assertEqual(self.work('gc')['state'], 'resting')
+
+    def test_others_see_their_share_and_no_numbers(self):
+        for bucket, name in (('models', 'a'), ('models', 'b'), ('zoo', 'c')):
+            Run(self.daemon, name, bucket=bucket)
+        lab = self.key(namespace='lab')['token']
+        self.daemon.request('PUT', '/lab--own', token=lab)
+        for token, buckets, runs in (
+            (lab, 1, 0),
+            (self.key()['token'], 2, 3),
+            (self.key('models/b/=read', 'models/a/=list', 'gone=read')['token'], 1, 1),
+        ):
+            told = self.overview(token)
+            self.assertEqual((told['buckets'], told['runs']), (buckets, runs))
+            for name in ('disk', 'stored', 'now', 'work'):
+                self.assertNotIn(name, told)
+        metrics = self.overview(self.key('metrics')['token'])
+        self.assertEqual((metrics['buckets'], metrics['runs']), (0, 0))
+        self.assertEqual(metrics['now']['steps_published'], 0)
+
+    def sent(self):
+        stored = self.overview()['stored']
+        return stored['sent_bytes'], stored['full_bytes_sent']
+
+    def await_sent(self, least):
+        """A reply is counted when the server has put it behind it, which may be just after."""
+        limit = time.monotonic() + REPLY_SECONDS
+        while self.sent()[0] < least:
+            self.assertLess(time.monotonic(), limit)
+        return self.sent()
+
+    def test_bytes_sent_are_told_beside_whole_checkpoints(self):
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoints = expand_small(folder, 2)
+            self.daemon.request('PUT', '/models')
+            for step in (0, 1):
+                self.daemon.client('publish', '--run', 'models/r', '--step', step, checkpoints[step])
+            full = os.path.getsize(checkpoints[1])
+        forms = self.get('/v1/runs/models/r/steps/1')['forms']
+        (made,) = next(form for form in forms if form['kind'] == 'delta')['objects']
+        url, size = f'/v1/runs/models/r/{made["url"]}', made['size']
+        before = self.sent()
+        self.assertEqual(self.daemon.request('HEAD', url).status, 200)
+        self.assertEqual(self.sent(), before)
+        self.assertEqual(len(self.daemon.request('GET', url).body), size)
+        self.assertEqual(self.await_sent(before[0] + size), (before[0] + size, before[1] + full))
+        middle = size // 3
+        for part in (f'0-{middle - 1}', f'{middle}-'):
+            reply = self.daemon.request('GET', url, headers={'Range': f'bytes={part}'})
+            self.assertEqual(reply.status, 206)
+        sent, whole = self.await_sent(before[0] + 2 * size)
+        self.assertEqual(sent, before[0] + 2 * size)
+        self.assertAlmostEqual(whole, before[1] + 2 * full, delta=2)
+        url = '/v1/runs/models/r/steps/0/objects/anchor/model.safetensors'
+        bytes_of_anchor = len(self.daemon.request('GET', url).body)
+        both = self.await_sent(sent + bytes_of_anchor)
+        self.assertEqual(both, (sent + bytes_of_anchor, whole + bytes_of_anchor))

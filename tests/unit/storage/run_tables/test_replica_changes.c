@@ -1,0 +1,233 @@
+/* What readers that follow the table of replicas learn: all that changed since they looked last,
+ * each replica once, and nothing else. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "storage/run_tables/replica_table.h"
+
+enum { RUN = 7, OTHER = 9, LEASE_MS = 60000, DOCUMENT_MAX = 4096, ROOM = 8, MANY = 5000 };
+
+static struct replica_table *table;
+static struct clock_fake fake;
+static struct arena *arena;
+
+static void set_up(void)
+{
+	clock_fake_init(&fake, 1000000);
+	table = replica_table_new(&fake.source);
+	arena = arena_new(16 * 1024 * 1024);
+}
+
+static void tear_down(void)
+{
+	replica_table_free(table);
+	arena_free(arena);
+}
+
+static void put(int64_t run, const char *id, uint64_t step)
+{
+	struct buffer document;
+	struct error err = {0};
+	bool saved;
+	const struct replica_message said = {
+		.state = REPLICA_READY, .has_step = true, .step = step};
+	buffer_init(&document, DOCUMENT_MAX);
+	replica_message_print_request(&said, &document);
+	const struct replica_row row = {.run = run,
+		.id = span_text(id),
+		.document = buffer_span(&document),
+		.lease_ms = LEASE_MS};
+	ck_assert_int_eq(replica_table_put(table, &row, &said, &saved, &err), 0);
+	buffer_release(&document);
+}
+
+static uint64_t now(int64_t run)
+{
+	uint64_t of_all;
+	return replica_table_last_change(table, run, &of_all);
+}
+
+/* The ids in the order in which they are read, with spaces between. */
+static const char *changed(struct replica_changes *changes)
+{
+	static char text[256];
+	struct replica_entry entries[ROOM];
+	replica_table_changed(table, changes, arena, entries);
+	text[0] = '\0';
+	for (size_t i = 0; i < changes->count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s%s",
+			i > 0 ? " " : "", (int)entries[i].row.id.len,
+			(const char *)entries[i].row.id.data, entries[i].expired ? "!" : "");
+	return text;
+}
+
+static const char *changed_since(uint64_t after)
+{
+	struct replica_changes changes = {.run = RUN, .after = after, .limit = ROOM};
+	return changed(&changes);
+}
+
+static size_t removed_since(int64_t run, uint64_t after, struct span *ids)
+{
+	struct replica_changes changes = {.run = run, .after = after, .limit = ROOM};
+	ck_assert(replica_table_removed(table, &changes, arena, ids));
+	return changes.count;
+}
+
+START_TEST(each_replica_that_changed_comes_once_in_order)
+{
+	put(RUN, "a", 1);
+	put(RUN, "b", 1);
+	const uint64_t seen = now(RUN);
+	ck_assert_str_eq(changed_since(0), "a b");
+	ck_assert_str_eq(changed_since(seen), "");
+	put(RUN, "c", 1);
+	put(RUN, "a", 1);
+	put(RUN, "c", 2);
+	put(OTHER, "z", 2);
+	ck_assert_str_eq(changed_since(seen), "a c");
+	ck_assert_str_eq(changed_since(0), "b a c");
+	ck_assert_uint_gt(now(OTHER), now(RUN));
+	ck_assert_uint_eq(now(OTHER + 1), 0);
+}
+END_TEST
+
+START_TEST(pages_go_on_where_the_last_one_ended)
+{
+	struct replica_changes changes = {.run = RUN, .limit = 2};
+	put(RUN, "a", 1);
+	put(RUN, "b", 1);
+	put(RUN, "c", 1);
+	ck_assert_str_eq(changed(&changes), "a b");
+	ck_assert(changes.has_more);
+	put(RUN, "a", 2); /* moves behind the reader's place */
+	ck_assert_str_eq(changed(&changes), "c a");
+	ck_assert(!changes.has_more);
+	ck_assert_str_eq(changed(&changes), "");
+}
+END_TEST
+
+START_TEST(the_end_of_a_lease_is_one_change)
+{
+	put(RUN, "a", 1);
+	const uint64_t seen = now(RUN);
+	replica_table_note_expired(table);
+	ck_assert_str_eq(changed_since(seen), "");
+	fake.now_ms += LEASE_MS;
+	replica_table_note_expired(table);
+	ck_assert_str_eq(changed_since(seen), "a!");
+	const uint64_t told = now(RUN);
+	replica_table_note_expired(table);
+	ck_assert_str_eq(changed_since(told), "");
+	put(RUN, "a", 1);
+	ck_assert_str_eq(changed_since(told), "a");
+	fake.now_ms += LEASE_MS;
+	replica_table_note_expired(table);
+	ck_assert_str_eq(changed_since(told), "a!");
+}
+END_TEST
+
+START_TEST(removals_are_told_unless_the_replica_is_back)
+{
+	struct span ids[ROOM];
+	put(RUN, "a", 1);
+	put(RUN, "b", 1);
+	put(OTHER, "a", 1);
+	const uint64_t seen = now(OTHER);
+	replica_table_remove(table, RUN, span_text("a"));
+	replica_table_remove(table, RUN, span_text("b"));
+	put(RUN, "b", 2);
+	ck_assert_uint_eq(removed_since(RUN, seen, ids), 1);
+	ck_assert(span_equal_text(ids[0], "a"));
+	ck_assert_uint_eq(removed_since(OTHER, seen, ids), 0);
+	ck_assert_uint_eq(removed_since(RUN, now(RUN), ids), 0);
+	ck_assert_str_eq(changed_since(seen), "b");
+}
+END_TEST
+
+START_TEST(a_reader_too_far_behind_is_told)
+{
+	struct span ids[ROOM];
+	char id[16];
+	uint64_t of_all;
+	put(RUN, "a", 1);
+	const uint64_t seen = now(RUN);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(id, sizeof(id), "r%d", i);
+		put(OTHER, id, 1);
+		replica_table_remove(table, OTHER, span_text(id));
+	}
+	struct replica_changes changes = {.run = RUN, .after = seen, .limit = ROOM};
+	ck_assert(!replica_table_removed(table, &changes, arena, ids));
+	/* one whose run stayed the same knows that, and goes on from the end */
+	ck_assert_uint_eq(replica_table_last_change(table, RUN, &of_all), seen);
+	changes.after = of_all;
+	ck_assert(replica_table_removed(table, &changes, arena, ids));
+	ck_assert_uint_eq(changes.count, 0);
+}
+END_TEST
+
+START_TEST(a_repeated_report_moves_no_run)
+{
+	int64_t runs[ROOM];
+	uint64_t after = 0;
+	put(RUN, "a", 1);
+	put(OTHER, "a", 1);
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 2);
+	ck_assert(runs[0] == RUN && runs[1] == OTHER);
+	ck_assert_uint_eq(after, replica_table_last_move(table));
+	put(RUN, "a", 1);
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 0);
+	put(RUN, "a", 2);
+	put(OTHER, "b", 1);
+	put(RUN, "b", 2);
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, 1), 1);
+	ck_assert(runs[0] == OTHER);
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 1);
+	ck_assert(runs[0] == RUN);
+	replica_table_remove(table, RUN, span_text("a"));
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 1);
+	replica_table_remove_run(table, RUN);
+	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 0);
+}
+END_TEST
+
+START_TEST(a_fleet_is_counted_around_the_step_to_serve)
+{
+	struct replica_fleet fleet;
+	put(RUN, "a", 3);
+	put(RUN, "b", 5);
+	put(RUN, "c", 6);
+	replica_table_fleet(table, RUN, 5, &fleet);
+	ck_assert_uint_eq(fleet.states[REPLICA_READY], 3);
+	ck_assert_uint_eq(fleet.oldest, 3);
+	ck_assert_uint_eq(fleet.newest, 6);
+	ck_assert_uint_eq(fleet.behind, 1);
+	fake.now_ms += LEASE_MS;
+	put(RUN, "c", 7);
+	replica_table_fleet(table, RUN, 5, &fleet);
+	ck_assert_uint_eq(fleet.expired, 2);
+	ck_assert(fleet.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
+	replica_table_fleet(table, OTHER, 5, &fleet);
+	ck_assert(!fleet.has_oldest && fleet.expired == 0);
+}
+END_TEST
+
+Suite *test_replica_changes_suite(void);
+Suite *test_replica_changes_suite(void)
+{
+	Suite *const suite = suite_create("replica_changes");
+	TCase *const tests = tcase_create("replica_changes");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, each_replica_that_changed_comes_once_in_order);
+	tcase_add_test(tests, pages_go_on_where_the_last_one_ended);
+	tcase_add_test(tests, the_end_of_a_lease_is_one_change);
+	tcase_add_test(tests, removals_are_told_unless_the_replica_is_back);
+	tcase_add_test(tests, a_reader_too_far_behind_is_told);
+	tcase_add_test(tests, a_repeated_report_moves_no_run);
+	tcase_add_test(tests, a_fleet_is_counted_around_the_step_to_serve);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
