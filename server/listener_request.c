@@ -187,6 +187,8 @@ void request_end(struct request *request, bool whole)
 		ASSERT(woken);
 	}
 	drop_sink(request);
+	if (whole && exchange->sent != NULL)
+		exchange->sent(exchange);
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
 	exchange_release(exchange);

@@ -30,6 +30,10 @@ static const char SQL_RUN_OVERFULL[] =
 static const char SQL_RUN_LIST[] =
 	"SELECT " RUN_COLUMNS " FROM " RUN_TABLES
 	" WHERE bucket = ?1 AND runs.name > ?2 ORDER BY runs.name LIMIT ?3";
+static const char SQL_RUN_LATEST[] =
+	"SELECT runs.id, buckets.name, runs.name, steps.created_ms FROM runs JOIN buckets ON buckets.id = runs.bucket"
+	" LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
+	" ORDER BY steps.created_ms DESC, runs.id DESC LIMIT ?1";
 /* CROSS JOIN keeps the order of the tables: buckets by their names, which is the order of the
  * result. */
 #define RUN_PLACE_COLUMNS "runs.id, buckets.id, buckets.name, accounts.namespace, runs.name"
@@ -43,11 +47,6 @@ static const char SQL_RUN_PLACE[] =
 	"SELECT " RUN_PLACE_COLUMNS
 	" FROM runs JOIN buckets ON buckets.id = runs.bucket" RUN_PLACE_ACCOUNT
 	" WHERE runs.id = ?1 AND runs.name IS NOT NULL";
-static const char SQL_RUN_LATEST[] =
-	"SELECT runs.id, buckets.name, runs.name, steps.created_ms FROM runs JOIN buckets ON buckets.id = runs.bucket"
-	" LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
-	" ORDER BY steps.created_ms DESC, runs.id DESC LIMIT ?1";
-static const char SQL_RUN_COUNT[] = "SELECT count(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
@@ -56,6 +55,7 @@ static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
 static const char SQL_RUN_COUNT_IN_BUCKET[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
+static const char SQL_RUN_COUNT[] = "SELECT COUNT(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";

@@ -88,7 +88,7 @@ NAMES = {
     ),
     'signed in': (
         'GetSession SignOut ListSessions EndSession SignUrls HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets ListKnownBuckets ListAllRuns'
+        'CreateHubBucket ListBuckets ListKnownBuckets ListAllRuns Overview'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
