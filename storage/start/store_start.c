@@ -27,6 +27,7 @@
 #include "storage/start/catalog_log.h"
 #include "storage/start/lost_changes.h"
 #include "storage/start/migration_copy.h"
+#include "storage/start/named_packs.h"
 
 enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
 
@@ -41,6 +42,7 @@ struct starting {
 	bool is_whole; /* certainly everything that the last life acknowledged is there */
 	bool has_lost;   /* something is lost, and the policy accepts that */
 	bool is_refused; /* the gate of the migrations has said why */
+	int64_t change;  /* of the catalog, once it is known */
 	struct pack_record *records;
 	size_t record_count;
 	struct pack_id *removals;
@@ -69,12 +71,9 @@ static int advise_rebuild(const struct starting *starting, struct error *err);
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
 static int judge_version(struct starting *starting, struct db *db, int version, struct error *err);
 static int keep_old(const struct starting *starting, int version, struct error *err);
+static int check_before(struct starting *starting, struct db *db, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
 static int check_has_no_id(const struct starting *starting, struct error *err);
-static int check_named_packs(
-	const struct starting *starting, struct db_statement *rows, struct error *err);
-static int find_pack_file(
-	const struct starting *starting, const struct pack_id *file, struct error *err);
 static int accept_old(struct starting *starting, const struct error *why, struct error *err);
 static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err);
 static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
@@ -297,6 +296,7 @@ static int open_catalog(struct starting *starting, struct error *err)
 	if (starting->out->db == NULL)
 		return advise_rebuild(starting, err);
 	db_keep_log(starting->out->db, true); /* until it is accepted */
+	starting->change = db_change(starting->out->db);
 	return store_row_read(starting->out->db, &starting->out->store, err);
 }
 
@@ -323,7 +323,8 @@ static int judge_version(struct starting *starting, struct db *db, int version, 
 {
 	if (version == 0)
 		return check_new(starting, "empty", err);
-	if (version < IDS_SINCE && check_old(starting, db, version, err) != 0)
+	if ((version < IDS_SINCE ? check_old(starting, db, version, err)
+				 : check_before(starting, db, err)) != 0)
 		return -1;
 	return starting->reads_only ? 0 : keep_old(starting, version, err);
 }
@@ -339,21 +340,29 @@ static int keep_old(const struct starting *starting, int version, struct error *
 	return holds == NULL ? 0 : backup_holds_take(holds, "before-migration", &ignored, err);
 }
 
+/* A catalog that will be refused must not be migrated first. */
+static int check_before(struct starting *starting, struct db *db, struct error *err)
+{
+	static const char SQL_CHANGE[] = "SELECT change FROM sums";
+	if (starting->params->after_damage != AFTER_DAMAGE_REFUSE)
+		return 0; /* it is judged afterwards */
+	if (store_row_read(db, &starting->out->store, err) != 0 ||
+		db_find_i64(db, SQL_CHANGE, &starting->change, err) < 0)
+		return -1;
+	return check_identity(starting, err);
+}
+
 /* A catalog from before stores had ids gets one only if it belongs to the packs: each pack that it
  * names must be there. */
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
-	static const char SQL_FIRST[] = "SELECT id FROM packs";
-	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
 	struct error why = {0};
 	if (check_has_no_id(starting, err) != 0)
 		return -1;
-	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
-	if (rows == NULL)
-		return -1;
-	int result = check_named_packs(starting, rows, &why);
-	db_reset(rows);
-	return result == 0 ? 0 : accept_old(starting, &why, err);
+	return named_packs_check(starting->params->packs, starting->catalog_path, db, version,
+		       &why) == 0
+		? 0
+		: accept_old(starting, &why, err);
 }
 
 /* Checks that the store never had an id: neither `acknowledged` nor a pack has one. */
@@ -375,37 +384,6 @@ static int check_has_no_id(const struct starting *starting, struct error *err)
 			  starting->catalog_path);
 }
 
-static int check_named_packs(
-	const struct starting *starting, struct db_statement *rows, struct error *err)
-{
-	int got;
-	while ((got = db_step(rows, err)) == 1) {
-		struct pack_id file = {{0}};
-		struct span id = db_column_blob(rows, 0);
-		if (id.len == PACK_ID_BYTES)
-			memcpy(file.bytes, id.data, PACK_ID_BYTES);
-		struct error found = {0};
-		if (find_pack_file(starting, &file, &found) != 0)
-			return error_set(err, ERROR_DAMAGED,
-				"%s is from before stores had ids, and names a pack that is not there: %s.",
-				starting->catalog_path, found.text);
-	}
-	return got;
-}
-
-static int find_pack_file(
-	const struct starting *starting, const struct pack_id *file, struct error *err)
-{
-	struct backend *backend = starting->params->packs->backend;
-	struct backend_file *opened;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(file, PACK_FILE_PACK, name);
-	if (backend->ops->open(backend, name, &opened, err) != 0)
-		return -1;
-	backend->ops->close(opened);
-	return 0;
-}
-
 static int accept_old(struct starting *starting, const struct error *why, struct error *err)
 {
 	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
@@ -418,12 +396,11 @@ static int accept_old(struct starting *starting, const struct error *why, struct
  * What the journal has is not given up: the next change would take its place there. */
 static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
 {
-	const struct db *db = starting->out->db;
 	const enum after_damage policy = starting->params->after_damage;
 	const bool writes = policy == AFTER_DAMAGE_SERVE && !starting->reads_only;
 	struct lost_changes lost = {.kept = 0};
 	if (policy == AFTER_DAMAGE_REFUSE || writes)
-		lost_changes_look(starting->params->folder, db != NULL ? db_change(db) : 0, &lost);
+		lost_changes_look(starting->params->folder, starting->change, &lost);
 	return writes && lost_changes_come_back(&lost)
 		? lost_changes_refuse(&lost, why, err)
 		: judge_loss(starting, why, lost.remedy, err);
@@ -457,7 +434,7 @@ static int check_identity(struct starting *starting, struct error *err)
 	const struct store_identity *store = &starting->out->store;
 	const struct acknowledgement *last = &starting->last;
 	struct error why = {0};
-	int64_t change = db_change(starting->out->db);
+	const int64_t change = starting->change;
 	starting->is_whole &= starting->last.store.life > 0 && acknowledged_is_exact(last);
 	if (starting->last.store.life == 0)
 		return 0;
