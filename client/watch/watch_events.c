@@ -25,7 +25,7 @@ void watch_events_format(const struct watch_model *model, const struct watch_eve
 		[WATCH_PROVEN] = "is proven",
 		[WATCH_PROOF_FAILED] = "failed its proof: ",
 		[WATCH_WORKER_FAILED] = "failed: ",
-		[WATCH_WORKER_LOST] = "is lost: its lease has ended",
+		[WATCH_WORKER_EXPIRED] = "has expired",
 		[WATCH_WORKER_BACK] = "is back",
 	};
 	if (event->kind == WATCH_FORWARDED)
@@ -57,7 +57,8 @@ static void format_fleet(const struct watch_model *model, char out[WATCH_SENTENC
 		used += (size_t)snprintf(out + used, WATCH_SENTENCE_BYTES - used,
 			" %s %" PRIu64 ",", replica_state_name(i), fleet->states[i]);
 	used += (size_t)snprintf(out + used, WATCH_SENTENCE_BYTES - used,
-		" lost %" PRIu64 ", without a step %" PRIu64, fleet->expired, fleet->without_step);
+		" expired %" PRIu64 ", without a step %" PRIu64, fleet->expired,
+		fleet->without_step);
 	if (model->lag.is_known)
 		snprintf(out + used, WATCH_SENTENCE_BYTES - used,
 			"; the slowest %" PRIu64 " behind", model->lag.steps);

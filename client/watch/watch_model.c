@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 static const char *const KIND_NAMES[WATCH_KIND_COUNT] = {"published", "proven", "proof_failed",
-	"rolled_back", "forwarded", "writer", "worker_failed", "worker_lost", "worker_back",
+	"rolled_back", "forwarded", "writer", "worker_failed", "worker_expired", "worker_back",
 	"fleet"};
 
 static void tell(
@@ -180,7 +180,7 @@ static void tell_worker(struct watch_model *model, const struct watch_worker *be
 	const bool had_failed =
 		before != NULL && !before->expired && before->state == REPLICA_ERROR;
 	if (now->expired && before != NULL && !before->expired)
-		tell(model, WATCH_WORKER_LOST, now);
+		tell(model, WATCH_WORKER_EXPIRED, now);
 	else if (failed && !had_failed)
 		tell(model, WATCH_WORKER_FAILED, now);
 	else if (is_well(now) && before != NULL && !is_well(before))

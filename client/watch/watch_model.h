@@ -65,9 +65,9 @@ enum watch_kind {
 	WATCH_FORWARDED,
 	WATCH_WRITER, /* another writer has opened the run */
 	WATCH_WORKER_FAILED,
-	WATCH_WORKER_LOST, /* its lease has ended */
-	WATCH_WORKER_BACK, /* from one of the two */
-	WATCH_FLEET,       /* its counts are others */
+	WATCH_WORKER_EXPIRED, /* its lease has ended */
+	WATCH_WORKER_BACK,    /* from one of the two */
+	WATCH_FLEET,          /* its counts are others */
 	WATCH_KIND_COUNT
 };
 const char *watch_kind_name(enum watch_kind kind); /* "published", for example */

@@ -219,7 +219,7 @@ static void draw_bars(struct picture *picture)
 				replica_state_name(i), fleet->states[i], bar);
 	}
 	if (fleet->expired > 0)
-		put(picture, "31", "  %-9s %7" PRIu64, "lost", fleet->expired);
+		put(picture, "31", "  %-9s %7" PRIu64, "expired", fleet->expired);
 	if (fleet->without_step > 0)
 		put(picture, NULL, "  %-9s %7" PRIu64, "no step", fleet->without_step);
 }
@@ -327,7 +327,7 @@ static void draw_worker(struct picture *picture, const struct watch_worker *work
 
 static const char *state_of(const struct watch_worker *worker)
 {
-	return worker->expired ? "lost" : replica_state_name(worker->state);
+	return worker->expired ? "expired" : replica_state_name(worker->state);
 }
 
 static void draw_events(struct picture *picture, size_t count)

@@ -88,7 +88,7 @@ class Lines(Case):
         self.report('node-1', 'ready', step=5)
         watcher = self.watch()
         self.assertRegex(watcher.stdout.readline(), r'^20\S+Z  step 5 is published\n$')
-        self.assertRegex(watcher.stdout.readline(), r'  workers: error 0, ready 1, staging 0, fetching 0, idle 0, lost 0, without a step 0; the slowest 0 behind\n$')
+        self.assertRegex(watcher.stdout.readline(), r'  workers: error 0, ready 1, staging 0, fetching 0, idle 0, expired 0, without a step 0; the slowest 0 behind\n$')
         self.report('node-1', 'error', step=5, error='it \033[31m broke\n')
         said = watcher.stdout.readline()
         self.assertTrue(said.endswith('  worker node-1 failed: it ?[31m broke?\n'), said)
