@@ -75,6 +75,11 @@ static const struct command COMMANDS[] = {
 	{"replicas", COMMAND_REPLICAS, command_replicas, 1, 1, 3, "BUCKET/RUN",
 		"list the workers of a run: state, step, how far behind",
 		"deltabucket replicas models/policy --watch 5\n"},
+	{"watch", COMMAND_WATCH, command_watch, 1, 1, 3, "BUCKET/RUN",
+		"show a run and its workers live, the farthest behind first",
+		"deltabucket watch models/policy\n"
+		"deltabucket watch models/policy --once\n"
+		"deltabucket watch models/policy --json | jq .event\n"},
 	{"fleet", COMMAND_FLEET, command_fleet, 2, 3, 3,
 		"rollback BUCKET/RUN STEP | forward BUCKET/RUN",
 		"hold all workers of a run at an earlier step; let them take the newest again",
@@ -125,7 +130,9 @@ static const struct {
 	{"copy", "cp"},
 	{"push", "publish"},
 	{"pull", "follow"},
-	{"watch", "follow"},
+	{"top", "watch"},
+	{"monitor", "watch"},
+	{"check", "doctor"},
 	{"workers", "replicas"},
 	{"mkdir", "mb"},
 	{"create", "mb"},

@@ -34,6 +34,7 @@ command_fn command_damage;
 command_fn command_login;
 command_fn command_logout;
 command_fn command_doctor;
+command_fn command_watch;
 command_fn command_version;
 
 #endif
