@@ -1,6 +1,6 @@
 // What the pages ask the S3 face: lists, versions, tags, settings and batches, as plain objects. Every URL is signed by the server
 // for the session's key (api.js), so each call does what that key may do.
-import { ApiError, fetchSigned, s3, s3Xml, signed, textOf, xml } from './api.js';
+import { ApiError, api, fetchSigned, path, s3, s3Xml, signed, textOf, xml } from './api.js';
 
 const PAGE = 1000;
 const RECORDS = /&#x0*(?:[0-8bcef]|1[0-9a-f]);/gi;  // control characters, which XML 1.0 cannot carry
@@ -149,27 +149,13 @@ export const writeAcl = (bucket, acl) => s3({ method: 'PUT', bucket, query: { ac
 
 /** The lifecycle document as text, '' where there is none. */
 export async function readLifecycle(bucket) {
-  try {
-    return await (await s3({ method: 'GET', bucket, query: { lifecycle: '' } })).text();
-  } catch (fault) {
-    if (fault.status === 404 && fault.code === 'NoSuchLifecycleConfiguration') return '';
-    throw fault;
-  }
+  const { documents } = await api(path('-', 'buckets', bucket));
+  return documents.includes('lifecycle') ? (await s3({ method: 'GET', bucket, query: { lifecycle: '' } })).text() : '';
 }
 
 /** `text` '' removes all rules. */
 export function writeLifecycle(bucket, text) {
   return text ? s3({ method: 'PUT', bucket, query: { lifecycle: '' } }, { body: text }) : s3({ method: 'DELETE', bucket, query: { lifecycle: '' } });
-}
-
-/** Whether the bucket's rules differ from the default in these ways: whether there is a policy. */
-export async function readPolicy(bucket) {
-  try {
-    return await (await s3({ method: 'GET', bucket, query: { policy: '' } })).text();
-  } catch (fault) {
-    if (fault.status === 404 && fault.code === 'NoSuchBucketPolicy') return '';
-    throw fault;
-  }
 }
 
 /** A text as XML has it; characters that XML cannot carry as the server reads them. */
