@@ -182,6 +182,8 @@ void request_end(struct request *request, bool whole)
 		ASSERT(woken);
 	}
 	drop_sink(request);
+	if (whole && exchange->sent != NULL)
+		exchange->sent(exchange);
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
 	exchange_release(exchange);
@@ -233,8 +235,8 @@ static void listener_request_walk_headers(struct exchange *exchange,
 
 static void walk_headers(struct request *request, const struct header_walk *walk)
 {
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND,
-		listener_request_walk_header, (void *)walk);
+	MHD_get_connection_values_n(
+		request->connection, MHD_HEADER_KIND, listener_request_walk_header, (void *)walk);
 }
 
 static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,

@@ -3,8 +3,6 @@
  * and the CA, which clients fetch first. */
 #include "api/route/router.h"
 
-#include <inttypes.h>
-
 #include "api/admin/admin_backup.h"
 #include "api/admin/admin_bucket_list.h"
 #include "api/admin/admin_buckets.h"
@@ -15,29 +13,14 @@
 #include "api/admin/admin_storage.h"
 #include "api/admin/admin_usage.h"
 #include "api/exchange/readiness.h"
-#include "storage/packs/store_health.h"
+#include "api/live/handlers.h"
+#include "api/live/server_warnings.h"
 
 enum { METRICS_MAX_BYTES = 256 * 1024, READY_MAX_BYTES = 4096 };
 
 static enum next admin_health_begin(struct exchange *exchange)
 {
 	return exchange_reply_body(exchange, 200, "text/plain; charset=utf-8", span_text("ok\n"));
-}
-
-/* A line for each fault that the metrics know. */
-static void print_metrics(const struct metrics *metrics, struct buffer *out)
-{
-	const int64_t damaged = metrics_get(metrics, METRIC_CHUNKS_DAMAGED_NOW);
-	if (damaged > 0)
-		buffer_format(out,
-			"chunks damaged: %" PRId64
-			" stored chunks are damaged; `deltabucket damage`"
-			" says what that touches.\n",
-			damaged);
-	if (metrics_get(metrics, METRIC_JOURNAL_INCOMPLETE) != 0)
-		buffer_add_text(out,
-			"journal incomplete: a lost catalog could not be made again up to its last"
-			" change.\n");
 }
 
 /* With `?write` it checks also that the store accepts changes. The body names faults either way. */
@@ -49,10 +32,7 @@ static enum next admin_ready_begin(struct exchange *exchange)
 	if (readiness_check(exchange, exchange_query(exchange, "write", &ignored), &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, READY_MAX_BYTES);
-	store_health_print(store_health(exchange->context->store), &body);
-	print_metrics(exchange->context->metrics, &body);
-	if (readiness_is_full(exchange))
-		buffer_add_text(&body, "full: the disk has no room for uploads, which get 507.\n");
+	server_warnings_print(exchange, &body);
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 
@@ -90,6 +70,8 @@ const struct route admin_routes[] = {
 		NULL, NULL},
 	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
 		admin_metrics_begin, NULL, NULL},
+	{GET_HEAD, "/-/overview", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "Overview",
+		overview_begin, NULL, overview_resume},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys",
 		admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey",

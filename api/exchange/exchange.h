@@ -112,9 +112,8 @@ struct exchange {
 	/* set by identify: the URL was presigned with V4, so its x-amz-* parameters stand for
 	 * headers */
 	bool hoists_headers;
-	/* came over DIR/control.sock from the server's own user, who is root */
-	bool control;
-	uint64_t peer;             /* a hash of the client's address */
+	bool control;  /* came over DIR/control.sock from the server's own user, who is root */
+	uint64_t peer; /* a hash of the client's address */
 	const struct face *face;   /* of the matched route; never NULL */
 	const struct route *route; /* NULL before routing */
 	struct span parameters[4]; /* of the route's pattern, decoded */
@@ -156,6 +155,7 @@ struct exchange {
 	 * reply. Every wait has been woken by then, but `resume` may not have run, because the
 	 * client may be gone. */
 	void (*release)(struct exchange *exchange);
+	void (*sent)(struct exchange *exchange); /* before `release`, if all was sent */
 	/* the client has hung up during a long wait, so no reply is made */
 	_Atomic bool is_gone;
 	/* Called by exchange_hang_up: wakes the exchange soon. From any thread. Set by code that

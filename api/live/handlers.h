@@ -10,4 +10,8 @@
 enum next list_all_runs_begin(struct exchange *exchange);
 enum next list_all_runs_resume(struct exchange *exchange);
 
+/* GET /-/overview: what the server is and holds and does. */
+enum next overview_begin(struct exchange *exchange);
+enum next overview_resume(struct exchange *exchange);
+
 #endif

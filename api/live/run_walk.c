@@ -17,8 +17,10 @@ static int64_t now_ms(const struct exchange *exchange);
 
 enum next run_walk_begin(struct exchange *exchange, struct run_walk *walk)
 {
-	const struct run_glance_scan scan = {
-		.after_bucket = walk->after_bucket, .after = walk->after, .limit = SLICE_RUNS};
+	const struct run_glance_scan scan = {.after_bucket = walk->after_bucket,
+		.after = walk->after,
+		.names_only = walk->names_only,
+		.limit = SLICE_RUNS};
 	ASSERT(walk->show != NULL && exchange->principal != NULL);
 	return exchange_await(exchange, run_glance_call(exchange->context->store, &scan));
 }

@@ -9,6 +9,7 @@
 struct run_walk {                 /* in the exchange's state */
 	struct span after_bucket; /* the walk begins behind this run; in the arena */
 	struct span after;
+	bool names_only; /* the shown runs have their names alone */
 	/* Called for each run that the caller may read. False ends the walk. */
 	bool (*show)(struct run_walk *walk, const struct run_glance *glance,
 		const struct run_rights *rights);

@@ -1,12 +1,14 @@
 #include "api/steps/handlers.h"
 
 #include "api/objects/object_reply.h"
+#include "api/steps/form_sent.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
 static int fold_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
 static enum next fold_object_fail(struct exchange *exchange, const struct error *err);
+static void fold_object_sent(struct exchange *exchange);
 static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next);
 
 enum next fold_object_begin(struct exchange *exchange)
@@ -28,6 +30,7 @@ enum next fold_object_begin(struct exchange *exchange)
 	if (!read_steps(exchange, state, &next))
 		return next;
 	exchange->state = state;
+	exchange->sent = fold_object_sent;
 	return object_reply(exchange, &params);
 }
 
@@ -42,6 +45,13 @@ static int fold_object_find(
 static enum next fold_object_fail(struct exchange *exchange, const struct error *err)
 {
 	return steps_error_fail(exchange, err, UINT64_MAX);
+}
+
+static void fold_object_sent(struct exchange *exchange)
+{
+	const struct run_fold_ref *const fold = exchange->state;
+	const struct form_sent form = {.run = fold->run, .from = fold->from, .step = fold->to};
+	form_sent_count(exchange, &form);
 }
 
 static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum next *out_next)

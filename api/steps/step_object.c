@@ -2,6 +2,7 @@
 
 #include "api/objects/anchor_wait.h"
 #include "api/objects/object_reply.h"
+#include "api/steps/form_sent.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
@@ -12,6 +13,7 @@ struct step_object_state { /* the exchange's state */
 };
 
 static enum next reply(struct exchange *exchange);
+static void step_object_sent(struct exchange *exchange);
 static int step_object_find(
 	struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
 static enum next step_object_fail(struct exchange *exchange, const struct error *err);
@@ -29,6 +31,7 @@ enum next step_object_begin(struct exchange *exchange)
 	if (!steps_request_step(exchange, &state->ref.step, &next))
 		return next;
 	exchange->state = state;
+	exchange->sent = step_object_sent;
 	return reply(exchange);
 }
 
@@ -79,4 +82,14 @@ static enum next step_object_fail(struct exchange *exchange, const struct error 
 static enum next step_object_make(struct exchange *exchange)
 {
 	return anchor_wait_for(&((struct step_object_state *)exchange->state)->wait);
+}
+
+static void step_object_sent(struct exchange *exchange)
+{
+	const struct step_object_state *const state = exchange->state;
+	const struct form_sent form = {.run = state->ref.run,
+		.is_anchor = !span_starts(state->ref.name, span_text("delta/")),
+		.from = state->ref.step > 0 ? state->ref.step - 1 : 0,
+		.step = state->ref.step};
+	form_sent_count(exchange, &form);
 }

@@ -6,6 +6,9 @@
 #include <string.h>
 
 /* ?2 is the id that the bucket must have; 0: any. */
+static const char SQL_BUCKET_COUNT[] = "SELECT COUNT(*) FROM buckets";
+static const char SQL_BUCKET_COUNT_OF[] =
+	"SELECT COUNT(*) FROM buckets WHERE account = (SELECT id FROM accounts WHERE namespace = ?1)";
 static const char SQL_BUCKET_ID[] =
 	"SELECT id FROM buckets WHERE name = ?1 AND (?2 = 0 OR id = ?2)";
 static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
@@ -104,6 +107,16 @@ int bucket_row_list(struct db *db, const struct bucket_list_params *params, stru
 	*out = rows;
 	*out_count = count;
 	return got < 0 ? -1 : 0;
+}
+
+int bucket_row_count(struct db *db, struct span owner, uint64_t *out, struct error *err)
+{
+	int64_t count = 0;
+	const int found = owner.len > 0
+		? db_find_i64(db, SQL_BUCKET_COUNT_OF, &count, err, db_blob(owner))
+		: db_find_i64(db, SQL_BUCKET_COUNT, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms,

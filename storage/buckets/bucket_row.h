@@ -18,6 +18,8 @@ int bucket_row_read(struct db *db, struct bucket_ref ref, struct arena *arena, s
 	struct error *err);
 int bucket_row_list(struct db *db, const struct bucket_list_params *params, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);
+/* The number of buckets of an account, or of all when `owner` is empty. */
+int bucket_row_count(struct db *db, struct span owner, uint64_t *out, struct error *err);
 int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms,
 	int64_t *out_id, struct error *err);
 /* no_bucket */

@@ -27,6 +27,7 @@ struct store {
 	const struct clock_source *clock;
 	struct metrics *metrics;
 	struct log *log;
+	struct work_notes *notes;
 	struct store_opened opened;
 	bool fast_etags;
 	struct store_health *health;
@@ -68,6 +69,7 @@ struct store *store_new(const struct store_params *params)
 	store->clock = params->clock;
 	store->metrics = params->metrics;
 	store->log = params->log;
+	store->notes = work_notes_new();
 	store->fast_etags = params->fast_etags;
 	store->opened = (struct store_opened){
 		store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
@@ -170,6 +172,7 @@ void store_free(struct store *store)
 		chunk_index_close(store->chunk_index);
 	pack_touches_free(store->touches);
 	reader_pool_free(store->readers);
+	work_notes_free(store->notes);
 	lock_release(&store->lock);
 	store_health_free(store->health);
 	free(store->catalog.path);
@@ -256,6 +259,11 @@ bool store_fast_etags(const struct store *store)
 struct log *store_log(const struct store *store)
 {
 	return store->log;
+}
+
+struct work_notes *store_work_notes(const struct store *store)
+{
+	return store->notes;
 }
 
 struct metrics *store_metrics(const struct store *store)

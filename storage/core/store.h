@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/thread/helpers.h"
 #include "base/thread/log.h"
+#include "base/thread/work_notes.h"
 #include "storage/core/pack_touches.h"
 #include "storage/packs/chunk_index.h"
 #include "storage/packs/disk_floor.h"
@@ -65,6 +66,7 @@ uint64_t store_life(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct log *store_log(const struct store *store);         /* may be NULL */
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
+struct work_notes *store_work_notes(const struct store *store);
 
 /* NULL in a store that is only read. */
 struct journal *store_journal(const struct store *store);

@@ -26,6 +26,7 @@ struct derive_worker {
 
 static int64_t derive_round(void *owner);
 static int work_once(struct derive_worker *worker);
+static void note(const struct derive_worker *worker, enum work_state state);
 static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err);
 static void log_failed_version(const struct derive_worker *worker, const char *event,
 	int64_t version, const struct error *err);
@@ -45,6 +46,7 @@ struct derive_worker *derive_worker_start(struct store *store, const struct deri
 	if (options->enabled)
 		(void)committer_run(
 			store_committer(store), &prune, &ignored); /* else the next start does */
+	note(worker, WORK_RESTING);
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
@@ -85,7 +87,10 @@ static int work_once(struct derive_worker *worker)
 	const int found = find_next(worker, &version, &err);
 	if (found != 1)
 		return 0;
-	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
+	note(worker, WORK_WORKING);
+	const int result = derive_work(worker->store, version, &worker->pace, &outcome, &err);
+	note(worker, WORK_RESTING);
+	if (result != 0) {
 		log_failed_version(worker, "derive_failed", version, &err);
 		worker->after = version;
 		worker->retry_ms = clock_monotonic_ms() + RETRY_MS;
@@ -97,6 +102,13 @@ static int work_once(struct derive_worker *worker)
 			(int64_t)outcome.bytes_saved);
 	}
 	return 1;
+}
+
+static void note(const struct derive_worker *worker, enum work_state state)
+{
+	work_notes_set(store_work_notes(worker->store), WORK_DERIVE,
+		worker->options.enabled ? state : WORK_OFF, "%s",
+		state == WORK_WORKING ? "compares an object with earlier checkpoints" : "");
 }
 
 static int find_next(struct derive_worker *worker, int64_t *out_version, struct error *err)

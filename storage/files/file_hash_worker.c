@@ -39,6 +39,7 @@ static int64_t file_hash_worker_round(void *owner);
 static void run_orders(struct file_hash_worker *worker);
 static struct file_hash_order *take_order(struct file_hash_worker *worker, bool *out_is_refused);
 static void walk(struct file_hash_worker *worker);
+static void note(const struct file_hash_worker *worker, enum work_state state);
 static void give_batch(struct file_hash_worker *worker, const int64_t *versions, size_t count);
 static int find(struct file_hash_worker *worker, int64_t version, struct file_hash_found *out,
 	struct error *err);
@@ -84,6 +85,7 @@ struct file_hash_worker *file_hash_worker_start(struct store *store)
 	worker->store = store;
 	worker->pace = (struct work_pace){file_hash_worker_spend, worker};
 	worker->haste = (struct work_pace){file_hash_worker_hasten, worker};
+	work_notes_set(store_work_notes(store), WORK_FILE_HASH, WORK_RESTING, "%s", "");
 	worker_thread_start(&worker->thread, &plan, worker);
 	store_set_worker(store, STORE_FILE_HASH_WORK, &worker->thread);
 	return worker;
@@ -148,10 +150,18 @@ static void walk(struct file_hash_worker *worker)
 				0 ||
 			count == 0)
 			return;
+		note(worker, WORK_WORKING);
 		give_batch(worker, versions, count);
+		note(worker, WORK_RESTING);
 		after = versions[count - 1];
 		run_orders(worker);
 	}
+}
+
+static void note(const struct file_hash_worker *worker, enum work_state state)
+{
+	work_notes_set(store_work_notes(worker->store), WORK_FILE_HASH, state, "%s",
+		state == WORK_WORKING ? "finds the Xet file hashes of new objects" : "");
 }
 
 /* Finds the hashes of these versions and writes them in one change. */

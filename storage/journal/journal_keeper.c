@@ -28,6 +28,7 @@ struct journal_keeper {
 	char *catalog_path;
 	struct log *log;
 	struct metrics *metrics;
+	struct work_notes *notes;
 	struct worker_thread thread;
 	int64_t look_due_ms; /* when the files are read again */
 	bool is_ending;      /* the thread has ended; one more snapshot may be made */
@@ -54,8 +55,8 @@ static int remove_logs(struct journal *journal, char **names, size_t count,
 	const struct journal_header *kept, struct error *err);
 static int remove_file(struct journal *journal, const char *name, struct error *err);
 
-struct journal_keeper *journal_keeper_start(
-	struct journal *journal, const char *catalog_path, struct log *log, struct metrics *metrics)
+struct journal_keeper *journal_keeper_start(struct journal *journal, const char *catalog_path,
+	struct log *log, struct metrics *metrics, struct work_notes *notes)
 {
 	static const struct worker_thread_plan plan = {
 		.name = "journal", .first_ms = 0, .round = journal_keeper_round};
@@ -64,6 +65,8 @@ struct journal_keeper *journal_keeper_start(
 	keeper->catalog_path = memory_copy_text(catalog_path);
 	keeper->log = log;
 	keeper->metrics = metrics;
+	keeper->notes = notes;
+	work_notes_set(notes, WORK_JOURNAL, WORK_RESTING, "%s", "");
 	remove_leftovers(journal);
 	worker_thread_start(&keeper->thread, &plan, keeper);
 	return keeper;
@@ -102,7 +105,12 @@ static int64_t journal_keeper_round(void *owner)
 		look_at_files(keeper);
 	const bool wants = journal_wants_snapshot(keeper->journal);
 	tell_incomplete(keeper);
+	if (wants)
+		work_notes_set(keeper->notes, WORK_JOURNAL, WORK_WORKING, "makes a snapshot");
 	const int result = wants ? make_snapshot(keeper, &err) : 0;
+	if (wants)
+		work_notes_set(keeper->notes, WORK_JOURNAL, WORK_RESTING, "%s",
+			result == 0 ? "" : "its last snapshot could not be made");
 	tell_incomplete(keeper);
 	if (result == 0)
 		return LOOK_MS;

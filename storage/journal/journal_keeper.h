@@ -5,13 +5,14 @@
 #define STORAGE_JOURNAL_JOURNAL_KEEPER_H
 
 #include "base/metrics.h"
+#include "base/thread/work_notes.h"
 #include "storage/journal/journal.h"
 
 struct journal_keeper;
 
-/* `log` and `metrics` may be NULL. */
+/* `log`, `metrics` and `notes` may be NULL. */
 struct journal_keeper *journal_keeper_start(struct journal *journal, const char *catalog_path,
-	struct log *log, struct metrics *metrics);
+	struct log *log, struct metrics *metrics, struct work_notes *notes);
 /* Makes a last snapshot if the journal is incomplete. NULL is fine. */
 void journal_keeper_stop(struct journal_keeper *keeper);
 

@@ -222,8 +222,9 @@ static void start_threads(struct store *store)
 	const struct store_options *const options = &threads->options;
 	ASSERT(threads->checkpointer != NULL);
 	if (store_journal(store) != NULL)
-		threads->journal_keeper = journal_keeper_start(store_journal(store),
-			store_catalog_path(store), store_log(store), store_metrics(store));
+		threads->journal_keeper =
+			journal_keeper_start(store_journal(store), store_catalog_path(store),
+				store_log(store), store_metrics(store), store_work_notes(store));
 	threads->catalog_checker = catalog_checker_start(store);
 	if (!options->is_quiet)
 		start_workers(store);

@@ -15,12 +15,14 @@ enum { GLANCE_ARENA_BYTES = 16 * 1024 * 1024 };
 struct glances {
 	struct call call;
 	struct run_place_scan scan;
+	bool names_only;
 	struct run_glance *runs;
 	size_t count;
 };
 
 static enum call_next run_glance_help(struct call *call, struct error *err);
 static int look(struct glances *glances, struct db *db, struct error *err);
+static int take_names(const struct run_place *place, struct run_glance *out);
 static int read_one(struct store *store, struct db *db, const struct run_place *place,
 	struct arena *arena, struct run_glance *out, struct error *err);
 static int read_head(struct store *store, struct db *db, struct run_glance *out, struct error *err);
@@ -43,6 +45,7 @@ struct call *run_glance_call(struct store *store, const struct run_glance_scan *
 		.after_bucket = arena_copy(glances->call.arena, scan->after_bucket),
 		.after = arena_copy(glances->call.arena, scan->after),
 		.limit = scan->limit};
+	glances->names_only = scan->names_only;
 	return &glances->call;
 }
 
@@ -91,8 +94,10 @@ static int look(struct glances *glances, struct db *db, struct error *err)
 	if (run_row_list_all(db, &glances->scan, arena, places, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		const int found = read_one(glances->call.store, db, &places[i], arena,
-			&glances->runs[glances->count], err);
+		struct run_glance *const glance = &glances->runs[glances->count];
+		const int found = glances->names_only
+			? take_names(&places[i], glance)
+			: read_one(glances->call.store, db, &places[i], arena, glance, err);
 		if (found < 0)
 			return -1;
 		glances->count += (size_t)found;
@@ -102,14 +107,22 @@ static int look(struct glances *glances, struct db *db, struct error *err)
 				       : 0;
 }
 
+static int take_names(const struct run_place *place, struct run_glance *out)
+{
+	*out = (struct run_glance){.id = place->id,
+		.bucket = place->bucket.id,
+		.owner = place->owner,
+		.run = {.bucket = place->bucket.name, .run = place->name}};
+	return 1;
+}
+
 /* 1, 0 when the run has ended, -1. */
 static int read_one(struct store *store, struct db *db, const struct run_place *place,
 	struct arena *arena, struct run_glance *out, struct error *err)
 {
 	const struct run_ref ref = {.bucket = place->bucket, .name = place->name};
 	struct error why = {0};
-	*out = (struct run_glance){
-		.id = place->id, .bucket = place->bucket.id, .owner = place->owner};
+	(void)take_names(place, out);
 	if (run_find(store, &ref, arena, &out->run, &why) != 0) {
 		if (why.kind == ERROR_NO_RUN || why.kind == ERROR_NO_BUCKET)
 			return 0;

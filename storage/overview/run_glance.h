@@ -35,6 +35,7 @@ struct run_glance {
 struct run_glance_scan {
 	struct span after_bucket;
 	struct span after;
+	bool names_only; /* sets of each only its numbers, its owner and its names */
 	size_t limit;
 };
 struct call *run_glance_call(struct store *store, const struct run_glance_scan *scan);

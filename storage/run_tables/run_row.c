@@ -51,6 +51,7 @@ static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
 static const char SQL_RUN_COUNT[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
+static const char SQL_RUN_COUNT_ALL[] = "SELECT COUNT(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
@@ -263,6 +264,14 @@ int run_row_count(
 		return -1;
 	*out_count = (uint64_t)count;
 	return 0;
+}
+
+int run_row_count_all(struct db *db, uint64_t *out, struct error *err)
+{
+	int64_t count = 0;
+	const int found = db_find_i64(db, SQL_RUN_COUNT_ALL, &count, err);
+	*out = (uint64_t)count;
+	return found < 0 ? -1 : 0;
 }
 
 int run_row_end(struct db *db, int64_t run, struct error *err)

@@ -79,6 +79,8 @@ int run_row_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct e
 /* Counts the runs of a bucket, up to `most`. */
 int run_row_count(
 	struct db *db, int64_t bucket, uint64_t most, uint64_t *out_count, struct error *err);
+/* The number of runs that have not ended. */
+int run_row_count_all(struct db *db, uint64_t *out, struct error *err);
 /* Takes the name away: only the sweeper still sees the run. */
 int run_row_end(struct db *db, int64_t run, struct error *err);
 int run_row_find_ended(struct db *db, int64_t *out_run, bool *out_found, struct error *err);

@@ -23,10 +23,10 @@
 #include "storage/scrub/want_search.h"
 
 enum {
-	WATCH_MS = 60 * 1000, /* between two looks at whether there is work */
-	PAUSE_MS = 20,        /* shorter pauses are added up */
-	SLICE_MS = 200,       /* of a pause, after which a request is noticed */
-	SAVE_MS = 5000,       /* between two writes of the place */
+	WATCH_MS = 60 * 1000,            /* between two looks at whether there is work */
+	PAUSE_MS = 20,                   /* shorter pauses are added up */
+	SLICE_MS = 200,                  /* of a pause, after which a request is noticed */
+	SAVE_MS = 5000,                  /* between two writes of the place */
 	HEAL_FAILED_MS = 60 * 60 * 1000, /* until a pack that could not be written is tried again */
 	HEAL_AGAIN_MS = 10, /* until packs that are being sealed can be written again */
 	HEAL_TRIES = 500,
@@ -78,6 +78,7 @@ static void begin_round(struct scrub *scrub);
 static void show(struct scrub *scrub);
 static int64_t next_of(const struct scrub *scrub);
 static int run_round(struct scrub *scrub, struct error *err);
+static void note_work(const struct scrub *scrub);
 static int next_pack(struct scrub *scrub, struct pack_record *out, struct error *err);
 static int measure(struct scrub *scrub, struct db *db, struct error *err);
 static int find_pack(
@@ -118,6 +119,7 @@ struct scrub *scrub_start(struct store *store, const struct scrub_options *optio
 	snprintf(scrub->path, sizeof(scrub->path), "%s/scrub", store_folder(store));
 	scrub->wants = chunk_wants_new();
 	load_state(scrub);
+	work_notes_set(store_work_notes(store), WORK_SCRUB, WORK_RESTING, "%s", "");
 	const struct worker_thread_plan plan = {.name = "scrub",
 		.first_ms = first_sleep(&scrub->options),
 		.round = scrub_round,
@@ -312,6 +314,7 @@ static int run_round(struct scrub *scrub, struct error *err)
 	struct pack_record record;
 	int got;
 	log_round(scrub, "scrub_begin");
+	note_work(scrub);
 	while ((got = next_pack(scrub, &record, err)) == 1) {
 		got = scan_pack(scrub, &record, err);
 		if (got < 0)
@@ -321,6 +324,7 @@ static int run_round(struct scrub *scrub, struct error *err)
 		scrub->state.pack++;
 		scrub->state.chunk = 0;
 		show(scrub);
+		note_work(scrub);
 		if (clock_monotonic_ms() - scrub->saved_ms >= SAVE_MS)
 			save(scrub);
 		heal_sent(scrub);
@@ -329,7 +333,18 @@ static int run_round(struct scrub *scrub, struct error *err)
 		refresh_wants(scrub);
 	}
 	save(scrub);
+	work_notes_set(store_work_notes(scrub->store), WORK_SCRUB, WORK_RESTING,
+		got == 0 ? "its last round verified %llu bytes"
+			 : "its round paused behind %llu bytes",
+		(unsigned long long)scrub->state.report.bytes);
 	return got < 0 ? -1 : 0;
+}
+
+static void note_work(const struct scrub *scrub)
+{
+	work_notes_set(store_work_notes(scrub->store), WORK_SCRUB, WORK_WORKING,
+		"verified %llu of %llu bytes", (unsigned long long)scrub->state.report.bytes,
+		(unsigned long long)scrub->store_bytes);
 }
 
 /* Finds the next sealed pack, moves the state to it, and sets the rate. 0: there is none. */

@@ -59,6 +59,7 @@ struct checker_change {
 };
 
 static int64_t catalog_checker_round(void *owner);
+static void note(const struct catalog_checker *checker, enum work_state state, const char *what);
 static void watch_file(struct catalog_checker *checker);
 static void try_write(struct catalog_checker *checker);
 static int catalog_checker_apply_try(struct change *change, struct db *db, struct error *err);
@@ -79,6 +80,7 @@ struct catalog_checker *catalog_checker_start(struct store *store)
 		.name = "catalog_check", .first_ms = 0, .round = catalog_checker_round};
 	struct catalog_checker *checker = memory_new(sizeof(*checker));
 	checker->store = store;
+	note(checker, WORK_RESTING, "");
 	worker_thread_start(&checker->thread, &plan, checker);
 	return checker;
 }
@@ -104,12 +106,20 @@ static int64_t catalog_checker_round(void *owner)
 		return WATCH_MS;
 	if (store_health_proof(health) == STORE_PROVEN)
 		store_health_set_proof(health, STORE_UNPROVEN, NULL);
-	if (look(checker, &err) == 0)
+	note(checker, WORK_WORKING, "checks the whole catalog");
+	const int looked = look(checker, &err);
+	note(checker, WORK_RESTING, looked == 0 ? "its last check is over" : "");
+	if (looked == 0)
 		return judge(checker);
 	if (err.kind == ERROR_BUSY)
 		return WATCH_MS; /* the store is closing */
 	log_failure(store_log(checker->store), LOG_ERROR, NULL, "catalog_finding", &err);
 	return set_damaged(checker, err.text);
+}
+
+static void note(const struct catalog_checker *checker, enum work_state state, const char *what)
+{
+	work_notes_set(store_work_notes(checker->store), WORK_CATALOG_CHECK, state, "%s", what);
 }
 
 /* Whether the catalog still has its name: a file that was deleted is served until the end. */
@@ -131,8 +141,7 @@ static void try_write(struct catalog_checker *checker)
 	struct checker_change change = {
 		.change = {.apply = catalog_checker_apply_try}, .store = checker->store};
 	struct error why;
-	const int result =
-		committer_run(store_committer(checker->store), &change.change, &why);
+	const int result = committer_run(store_committer(checker->store), &change.change, &why);
 	store_health_note_try(store_health(checker->store), result == 0 ? NULL : &why);
 }
 

@@ -62,6 +62,7 @@ static int find_after(struct step_worker *worker, struct db *db, const struct st
 static const struct aside *find_aside(struct step_worker *worker, const struct step_job *job);
 static bool same_job(const struct step_job *a, const struct step_job *b);
 static void run_job(struct step_worker *worker, const struct step_job *job, bool is_asked);
+static void note_rest(const struct step_worker *worker);
 static void count_turn(struct step_worker *worker, const struct step_job *job);
 static int64_t find_account(const struct step_worker *worker, const struct step_job *job);
 static void put_aside(
@@ -92,6 +93,7 @@ struct step_worker *step_worker_start(
 		.spend = step_worker_spend};
 	worker->clock = clock_system();
 	lock_condition_init(&worker->settled);
+	note_rest(worker);
 	worker_thread_start(&worker->thread, &plan, worker);
 	store_set_worker(store, STORE_STEP_WORK, &worker->thread);
 	return worker;
@@ -342,6 +344,8 @@ static bool same_job(const struct step_job *a, const struct step_job *b)
 static void run_job(struct step_worker *worker, const struct step_job *job, bool is_asked)
 {
 	struct error err = {0};
+	work_notes_set(store_work_notes(worker->work.store), WORK_PROOF, WORK_WORKING, "%s",
+		job->kind->name);
 	count_turn(worker, job);
 	if (job->kind->run(&worker->work, job, &err) != 0 &&
 		!worker_thread_is_stopping(&worker->thread)) {
@@ -350,6 +354,14 @@ static void run_job(struct step_worker *worker, const struct step_job *job, bool
 	}
 	if (is_asked)
 		end_asked(worker);
+	note_rest(worker);
+}
+
+/* A worker that is not enabled does what is asked of it. */
+static void note_rest(const struct step_worker *worker)
+{
+	work_notes_set(store_work_notes(worker->work.store), WORK_PROOF,
+		worker->options.enabled ? WORK_RESTING : WORK_OFF, "%s", "");
 }
 
 static void count_turn(struct step_worker *worker, const struct step_job *job)

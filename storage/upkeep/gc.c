@@ -75,6 +75,8 @@ static int check_goes_on(struct gc *gc, struct error *err);
 static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err);
 static int end_registered(struct gc *gc, struct gc_report *report, struct error *err);
 static int sweep(struct gc *gc, struct gc_report *report, struct error *err);
+static void note_rest(struct gc *gc, const struct gc_report *report);
+static void note_work(struct gc *gc, const struct gc_work *work);
 static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err);
 static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
 	struct error *err);
@@ -117,6 +119,7 @@ struct gc *gc_start(struct store *store, const struct gc_options *options)
 	ASSERT(store != NULL && options->live_percent <= 100);
 	gc->store = store;
 	gc->options = *options;
+	work_notes_set(store_work_notes(store), WORK_GC, WORK_RESTING, "%s", "");
 	worker_thread_start(&gc->thread, &plan, gc);
 	return gc;
 }
@@ -221,6 +224,7 @@ static void answer(struct gc *gc, struct asked_round *asked)
 {
 	struct error err = {0};
 	const int result = run_request(gc, &asked->request, &err);
+	note_rest(gc, &asked->request.report);
 	if (!asked->request.dry_run)
 		log_round(gc, &asked->request.report);
 	if (!asked->request.dry_run && result == 0)
@@ -327,6 +331,19 @@ static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
 	return 0;
 }
 
+static void note_rest(struct gc *gc, const struct gc_report *report)
+{
+	work_notes_set(store_work_notes(gc->store), WORK_GC, WORK_RESTING,
+		"its last round looked at %llu packs and freed %llu bytes",
+		(unsigned long long)report->packs, (unsigned long long)report->bytes_freed);
+}
+
+static void note_work(struct gc *gc, const struct gc_work *work)
+{
+	work_notes_set(store_work_notes(gc->store), WORK_GC, WORK_WORKING,
+		"looked at %llu packs in this round", (unsigned long long)work->report->packs);
+}
+
 /* Works through all packs that `next` lists, then trims. */
 static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err)
 {
@@ -334,6 +351,7 @@ static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, s
 	int64_t after = 0;
 	size_t count = 0;
 	bool any = false;
+	note_work(gc, work);
 	for (;;) {
 		if (next(gc, after, numbers, &count, err) != 0)
 			return -1;
@@ -343,6 +361,7 @@ static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, s
 		if (work_on(gc, work, numbers, count, err) != 0)
 			return -1;
 		after = numbers[count - 1];
+		note_work(gc, work);
 	}
 	if (!work->dry_run)
 		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING,
@@ -610,6 +629,7 @@ static void own_round(struct gc *gc)
 			gc->whole_round_due_ms = clock_monotonic_ms() + GC_WHOLE_ROUND_MS;
 		note_round(gc, &request);
 	}
+	note_rest(gc, &request.report);
 	log_round(gc, &request.report);
 }
 

@@ -101,6 +101,7 @@ struct lifecycle_worker *lifecycle_worker_start(
 	worker->store = store;
 	worker->interval_ms = interval_ms;
 	worker->day_ms = day_ms;
+	work_notes_set(store_work_notes(store), WORK_LIFECYCLE, WORK_RESTING, "%s", "");
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
@@ -375,7 +376,9 @@ static void walk_and_log(struct lifecycle_worker *worker)
 	struct walk walk = walk_begin(worker->store, worker->day_ms);
 	struct log *const log = store_log(worker->store);
 	struct error err = {0};
+	struct work_notes *const notes = store_work_notes(worker->store);
 	walk.thread = &worker->thread;
+	work_notes_set(notes, WORK_LIFECYCLE, WORK_WORKING, "walks the buckets that have rules");
 	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
 		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed",
 			&err); /* what is due stays due */
@@ -383,4 +386,7 @@ static void walk_and_log(struct lifecycle_worker *worker)
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
 		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);
 	}
+	work_notes_set(notes, WORK_LIFECYCLE, WORK_RESTING,
+		"its last walk removed %llu versions and uploads",
+		(unsigned long long)walk.removed);
 }

@@ -1,9 +1,13 @@
 """What the console shows at a glance and live: the runs of all buckets with their fleets."""
 
 import json
+import os
+import tempfile
+import time
 import unittest
 
-from tests.support.daemon import Daemon
+from tests.support.checkpoints import expand_small
+from tests.support.daemon import REPLY_SECONDS, Daemon
 from tests.support.runs import Run, shard, weights
 
 
@@ -140,3 +144,112 @@ class AllRuns(Case):
         for grants, shown in ((['models=read'], ''), (['models=read,write'], url)):
             (told,) = self.runs(self.key(*grants)['token'])
             self.assertEqual(told['settings'].get('webhook', ''), shown)
+
+
+class Overview(Case):
+    def overview(self, token=None):
+        return self.get('/-/overview', token)
+
+    def test_an_operator_sees_the_whole_server(self):
+        run = Run(self.daemon, 'a')
+        run.publish_all(0, 1)
+        self.daemon.request('PUT', '/empty')
+        self.daemon.request('PUT', '/models/large', os.urandom(1000000))
+        run.call('PUT', '/replicas/w', report())
+        told = self.overview()
+        self.assertEqual((told['buckets'], told['runs'], told['warnings']), (2, 1, []))
+        self.assertRegex(told['version'], r'^\d+\.\d+\.\d+')
+        self.assertLess(told['started'], told['time'])
+        objects = self.get('/-/buckets/models')  # it is there
+        self.assertEqual(objects['bucket'], 'models')
+        size = len(shard(weights(0)))
+        self.assertGreaterEqual(told['stored']['logical_bytes'], 1000000 + 2 * size)
+        self.assertGreaterEqual(told['stored']['stored_bytes'], 1000000)
+        disk = told['disk']
+        self.assertLess(disk['free'], disk['bytes'])
+        self.assertLessEqual(disk['reserve'], disk['bytes'] // 8)
+        self.assertFalse(disk['full'])
+        self.assertEqual(told['now']['steps_published'], 2)
+        self.assertGreater(told['now']['requests'], 4)
+        self.assertEqual(
+            [work['name'] for work in told['work']],
+            'gc scrub proof derive lifecycle file_hash journal catalog_check'.split(),
+        )
+        for work in told['work']:
+            self.assertIn(work['state'], ('resting', 'working', 'off'))
+            self.assertEqual(work['waiting'] is None, work['name'] != 'derive')
+
+    def work(self, name):
+        return next(work for work in self.overview()['work'] if work['name'] == name)
+
+    def test_work_says_what_it_did(self):
+        self.assertEqual(self.daemon.request('POST', '/-/gc', b'{}').status, 200)
+        told = self.work('gc')
+        self.assertEqual(told['state'], 'resting')
+        self.assertRegex(told['detail'], r'^its last round looked at \d+ packs and freed \d+ bytes$')
+        self.assertEqual(self.daemon.request('POST', '/-/scrub', b'{}').status, 200)
+        self.assertRegex(self.work('scrub')['detail'], r'^its last round verified \d+ bytes$')
+
+    def test_work_that_is_switched_off_says_so(self):
+        self.daemon.stop()
+        self.daemon.arguments += ['--derive=no', '--step-work=no']
+        self.daemon.start()
+        self.assertEqual(self.work('derive')['state'], 'off')
+        self.assertEqual(self.work('proof')['state'], 'off')
+        self.assertEqual(self.work('gc')['state'], 'resting')
+
+    def test_others_see_their_share_and_no_numbers(self):
+        for bucket, name in (('models', 'a'), ('models', 'b'), ('zoo', 'c')):
+            Run(self.daemon, name, bucket=bucket)
+        lab = self.key(namespace='lab')['token']
+        self.daemon.request('PUT', '/lab--own', token=lab)
+        for token, buckets, runs in (
+            (lab, 1, 0),
+            (self.key()['token'], 2, 3),
+            (self.key('models/b/=read', 'models/a/=list', 'gone=read')['token'], 1, 1),
+        ):
+            told = self.overview(token)
+            self.assertEqual((told['buckets'], told['runs']), (buckets, runs))
+            for name in ('disk', 'stored', 'now', 'work'):
+                self.assertNotIn(name, told)
+        metrics = self.overview(self.key('metrics')['token'])
+        self.assertEqual((metrics['buckets'], metrics['runs']), (0, 0))
+        self.assertEqual(metrics['now']['steps_published'], 0)
+
+    def sent(self):
+        stored = self.overview()['stored']
+        return stored['sent_bytes'], stored['full_bytes_sent']
+
+    def await_sent(self, least):
+        """A reply is counted when the server has put it behind it, which may be just after."""
+        limit = time.monotonic() + REPLY_SECONDS
+        while self.sent()[0] < least:
+            self.assertLess(time.monotonic(), limit)
+        return self.sent()
+
+    def test_bytes_sent_are_told_beside_whole_checkpoints(self):
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoints = expand_small(folder, 2)
+            self.daemon.request('PUT', '/models')
+            for step in (0, 1):
+                self.daemon.client('publish', '--run', 'models/r', '--step', step, checkpoints[step])
+            full = os.path.getsize(checkpoints[1])
+        forms = self.get('/v1/runs/models/r/steps/1')['forms']
+        (made,) = next(form for form in forms if form['kind'] == 'delta')['objects']
+        url, size = f'/v1/runs/models/r/{made["url"]}', made['size']
+        before = self.sent()
+        self.assertEqual(self.daemon.request('HEAD', url).status, 200)
+        self.assertEqual(self.sent(), before)
+        self.assertEqual(len(self.daemon.request('GET', url).body), size)
+        self.assertEqual(self.await_sent(before[0] + size), (before[0] + size, before[1] + full))
+        middle = size // 3
+        for part in (f'0-{middle - 1}', f'{middle}-'):
+            reply = self.daemon.request('GET', url, headers={'Range': f'bytes={part}'})
+            self.assertEqual(reply.status, 206)
+        sent, whole = self.await_sent(before[0] + 2 * size)
+        self.assertEqual(sent, before[0] + 2 * size)
+        self.assertAlmostEqual(whole, before[1] + 2 * full, delta=2)
+        url = '/v1/runs/models/r/steps/0/objects/anchor/model.safetensors'
+        bytes_of_anchor = len(self.daemon.request('GET', url).body)
+        both = self.await_sent(sent + bytes_of_anchor)
+        self.assertEqual(both, (sent + bytes_of_anchor, whole + bytes_of_anchor))

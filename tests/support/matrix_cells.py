@@ -85,7 +85,7 @@ NAMES = {
     'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListPacks ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets ListAllRuns ListKnownBuckets'
+        'CreateHubBucket ListBuckets ListAllRuns ListKnownBuckets Overview'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (

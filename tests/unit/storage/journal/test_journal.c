@@ -85,7 +85,8 @@ static struct journal_history *read_history(void)
 /* Makes a snapshot by a keeper of its own, whose rounds take a second. */
 static void make_snapshot(void)
 {
-	struct journal_keeper *keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	struct journal_keeper *keeper =
+		journal_keeper_start(journal, catalog_path, NULL, NULL, NULL);
 	for (int i = 0; i < 300 && journal_is_incomplete(journal); i++)
 		usleep(50 * 1000);
 	journal_keeper_stop(keeper);
@@ -254,7 +255,7 @@ START_TEST(a_snapshot_that_fails_leaves_no_file)
 	faults.kinds = _i == 0 ? FILE_FAULT_WRITE : _i == 1 ? FILE_FAULT_SYNC : FILE_FAULT_RENAME;
 	faults.countdown = 0;
 	faults.sticky = true;
-	keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	keeper = journal_keeper_start(journal, catalog_path, NULL, NULL, NULL);
 	usleep(1500 * 1000);
 	journal_keeper_stop(keeper);
 	faults.kinds = 0;
@@ -299,7 +300,8 @@ END_TEST
 
 static void await_complete(void)
 {
-	struct journal_keeper *keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	struct journal_keeper *keeper =
+		journal_keeper_start(journal, catalog_path, NULL, NULL, NULL);
 	for (int i = 0; i < 500; i++) {
 		struct journal_history *history = read_history();
 		struct journal_way way = {.end = {.change = -1}};
@@ -317,7 +319,8 @@ static void await_complete(void)
 /* A keeper runs until so many snapshots are there, and none with this name. */
 static void keep_until(size_t snapshots, const char *gone)
 {
-	struct journal_keeper *keeper = journal_keeper_start(journal, catalog_path, NULL, NULL);
+	struct journal_keeper *keeper =
+		journal_keeper_start(journal, catalog_path, NULL, NULL, NULL);
 	for (int i = 0; files_of(".snapshot") != snapshots || files_of(gone) != 0; i++) {
 		ck_assert_int_lt(i, 500);
 		usleep(10 * 1000);

@@ -1,0 +1,31 @@
+#include "api/steps/form_sent.h"
+
+#include "storage/overview/step_saving.h"
+
+static uint64_t body_bytes(const struct exchange *exchange);
+
+void form_sent_count(struct exchange *exchange, const struct form_sent *form)
+{
+	struct metrics *const metrics = exchange->context->metrics;
+	const uint64_t bytes = body_bytes(exchange);
+	struct error ignored = {0};
+	uint64_t full = bytes;
+	const struct step_part_sent sent = {
+		.run = form->run, .from = form->from, .step = form->step, .bytes = bytes};
+	if (bytes == 0)
+		return;
+	if (!form->is_anchor &&
+		step_saving_find(exchange->context->store, &sent, &full, &ignored) != 0)
+		return; /* the step was removed meanwhile */
+	metrics_add(metrics, METRIC_FORM_BYTES_SENT, (int64_t)bytes);
+	metrics_add(metrics, METRIC_FORM_FULL_BYTES_SENT, (int64_t)full);
+}
+
+/* 0 for replies that have no bytes of the object. */
+static uint64_t body_bytes(const struct exchange *exchange)
+{
+	const struct reply *const reply = &exchange->reply;
+	if (exchange->method != METHOD_GET || (reply->status != 200 && reply->status != 206))
+		return 0;
+	return reply->source != NULL ? reply->length : reply->body.len;
+}
