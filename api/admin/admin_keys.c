@@ -39,8 +39,8 @@ static int take_text(const struct json_node *root, const char *name, struct aren
 	const char **out, struct error *err);
 static int take_grants(const struct json_node *root, const char *default_namespace,
 	struct arena *arena, struct keyring_new_key *out, struct error *err);
-static int take_grant(struct span text, const char *default_namespace, struct grant *out,
-	struct error *err);
+static int take_grant(
+	struct span text, const char *default_namespace, struct grant *out, struct error *err);
 
 enum next admin_keys_list_begin(struct exchange *exchange)
 {
@@ -282,8 +282,8 @@ static int take_grants(const struct json_node *root, const char *default_namespa
 }
 
 /* A bucket may be made after the key, so it need not be there, but its name must be possible. */
-static int take_grant(struct span text, const char *default_namespace, struct grant *out,
-	struct error *err)
+static int take_grant(
+	struct span text, const char *default_namespace, struct grant *out, struct error *err)
 {
 	struct error rule = {0};
 	const struct span shown = span_slice(text, 0, GRANT_SHOWN_BYTES);
@@ -292,7 +292,6 @@ static int take_grant(struct span text, const char *default_namespace, struct gr
 	if (principal_is_metrics_grant(out) ||
 		hub_name_check_bucket(default_namespace, out->bucket, &rule) == 0)
 		return 0;
-	return error_set(err, ERROR_INVALID,
-		"The grant '%.*s' names a bucket that cannot be: %s", (int)shown.len,
-		(const char *)shown.data, rule.text);
+	return error_set(err, ERROR_INVALID, "The grant '%.*s' names a bucket that cannot be: %s",
+		(int)shown.len, (const char *)shown.data, rule.text);
 }

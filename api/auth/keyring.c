@@ -20,6 +20,7 @@ enum { KEY_ID_CHARACTERS = 20, SECRET_CHARACTERS = 40, TOKEN_CHARACTERS = 43 };
 
 struct key_entry {
 	struct principal principal;
+	struct span name;
 	struct span secret;
 	struct span token_hash;
 };
@@ -152,6 +153,28 @@ const struct principal *keyring_find_caller(
 	const struct key_entry *const entry = find_entry(keyring->set, key_id);
 	const struct principal *const found =
 		entry != NULL ? copy_principal(&entry->principal, arena) : NULL;
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+struct span keyring_find_name(struct keyring *keyring, struct span key_id, struct arena *arena)
+{
+	lock_enter(&keyring->lock);
+	const struct key_entry *const entry = find_entry(keyring->set, key_id);
+	const struct span name =
+		entry != NULL ? arena_copy(arena, entry->name) : (struct span){NULL, 0};
+	lock_leave(&keyring->lock);
+	return name;
+}
+
+struct span keyring_find_root(struct keyring *keyring, struct arena *arena)
+{
+	struct span found = {NULL, 0};
+	lock_enter(&keyring->lock);
+	const struct key_set *const set = keyring->set;
+	for (size_t i = 0; i < set->count && found.len == 0; i++)
+		if (set->by_id[i].principal.is_root)
+			found = arena_copy(arena, set->by_id[i].principal.key_id);
 	lock_leave(&keyring->lock);
 	return found;
 }
@@ -351,6 +374,7 @@ static void add_entry(struct key_set *set, const struct key_record *record, stru
 	set->by_id[set->count++] = (struct key_entry){
 		.principal = {record->id, record->namespace, record->is_root, record->grants,
 			record->grant_count},
+		.name = record->name,
 		.secret = secret,
 		.token_hash = record->token_hash,
 	};
