@@ -47,8 +47,8 @@ export class Stream {
   subscribe(wants, handler) {
     const subscription = { wants, handler };
     this.subscriptions.add(subscription);
-    if (this.state === 'live' && this.#covers(wants)) queueMicrotask(() => this.#open(subscription));
-    else this.#later();
+    if (this.state === 'refused' || this.state === 'waiting' || (this.state === 'live' && this.#covers(wants))) queueMicrotask(() => this.#open(subscription));
+    if (this.state !== 'live' || !this.#covers(wants)) this.#later();
     return () => {
       this.subscriptions.delete(subscription);
       this.#later();
