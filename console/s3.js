@@ -55,7 +55,7 @@ export async function listVersions(bucket, key) {
 /** What HEAD tells of an object: {size, type, etag, modified, version, derived, digest, headers: [[name, value]], metadata: [[name, value]], tags}. */
 export async function headObject(bucket, key, version) {
   checkAddress(key);
-  const { headers } = await s3({ method: 'HEAD', bucket, key, query: version ? { versionId: version } : {} });
+  const { headers } = await s3({ method: 'HEAD', bucket, key, query: version ? { versionId: version } : {} }).catch((fault) => { throw headFault(fault); });
   const all = [...headers.entries()];
   return {
     size: Number(headers.get('content-length')), type: headers.get('content-type') || '', etag: (headers.get('etag') || '').replaceAll('"', ''),
@@ -65,6 +65,12 @@ export async function headObject(bucket, key, version) {
     headers: all.filter(([name]) => ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'].includes(name)),
     metadata: all.filter(([name]) => name.startsWith('x-amz-meta-')).map(([name, value]) => [name.slice(11), value]),
   };
+}
+
+// HEAD has no body that would say it.
+function headFault(fault) {
+  const words = { 403: 'Your key may not read this object.', 404: 'There is no such object. It may have been deleted; its versions, if there are any, stand below.', 405: 'This version is a delete marker: it says that the object was deleted.' };
+  return words[fault.status] ? new ApiError(fault.status, fault.code === 'unknown' ? '' : fault.code, words[fault.status]) : fault;
 }
 
 /** The bytes first..last of an object. */

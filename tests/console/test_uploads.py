@@ -203,7 +203,7 @@ class FullDisk(ConsoleCase):
         self.enter()
         self.open(address('buckets', 'files'))
         with tempfile.NamedTemporaryFile(suffix='.bin') as file:
-            file.write(content(40_000_000, seed=3))
+            file.write(content(LARGE, seed=3))
             file.flush()
             self.page.get_by_label('Files to upload').set_input_files(file.name)
             self.says('disk is full')
