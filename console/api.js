@@ -94,6 +94,8 @@ export async function s3Xml(target, options) {
 
 /** Parses XML. Throws an Error when it is malformed. */
 export function xml(text) {
+  // Of an empty text, the body of a fault of HEAD, browsers make a document with styles inside, which the page's policy refuses aloud.
+  if (!text) throw new Error('The server sent nothing.');
   const parsed = new DOMParser().parseFromString(text, 'text/xml');
   if (parsed.getElementsByTagName('parsererror').length) throw new Error('The server sent XML that is malformed.');
   return parsed;

@@ -4,6 +4,7 @@ import { ApiError, clock, send } from './api.js';
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30000;
+const REFUSED_WAIT_MS = 30000;
 const SILENCE_MS = 75000;  // the server pings every 30 s
 
 /** Cuts a stream of text into events. `take(name, data)` gets each one that is whole. */
@@ -46,8 +47,8 @@ export class Stream {
   subscribe(wants, handler) {
     const subscription = { wants, handler };
     this.subscriptions.add(subscription);
-    if (this.state === 'live' && this.#covers(wants)) queueMicrotask(() => this.#open(subscription));
-    else this.#later();
+    if (this.state === 'refused' || this.state === 'waiting' || (this.state === 'live' && this.#covers(wants))) queueMicrotask(() => this.#open(subscription));
+    if (this.state !== 'live' || !this.#covers(wants)) this.#later();
     return () => {
       this.subscriptions.delete(subscription);
       this.#later();
@@ -115,10 +116,12 @@ export class Stream {
     } catch (fault) {
       if (abort.signal.aborted && abort !== this.abort) return;
       if (fault instanceof ApiError && fault.status >= 400 && fault.status < 500 && fault.status !== 429) {
-        return this.#say('refused');
+        return this.#refuse();
       }
     }
-    if (abort === this.abort) this.#again();
+    if (abort !== this.abort) return;
+    this.#openNew();
+    this.#again();
   }
 
   async #read(response, abort) {
@@ -154,9 +157,22 @@ export class Stream {
     this.#openAll();
   }
 
+  // Without a stream pages show what there is, and ask again now and then.
+  #refuse() {
+    this.#say('refused');
+    this.#openAll();
+    this.retry = setTimeout(() => this.#run(), REFUSED_WAIT_MS);
+  }
+
+  // Pages that never had a stream load their lists all the same, and say what is wrong.
+  #openNew() { for (const one of [...this.subscriptions]) if (!one.opened) this.#open(one); }
+
   #openAll() { for (const one of [...this.subscriptions]) this.#open(one); }
 
-  #open(one) { if (this.subscriptions.has(one)) one.handler('open', {}); }
+  #open(one) {
+    one.opened = true;
+    if (this.subscriptions.has(one)) one.handler('open', {});
+  }
 
   #again() {
     clearTimeout(this.silence);

@@ -1,6 +1,6 @@
 // What the pages ask the S3 face: lists, versions, tags, settings and batches, as plain objects. Every URL is signed by the server
 // for the session's key (api.js), so each call does what that key may do.
-import { ApiError, fetchSigned, s3, s3Xml, signed, textOf, xml } from './api.js';
+import { ApiError, api, fetchSigned, path, s3, s3Xml, signed, textOf, xml } from './api.js';
 
 const PAGE = 1000;
 const RECORDS = /&#x0*(?:[0-8bcef]|1[0-9a-f]);/gi;  // control characters, which XML 1.0 cannot carry
@@ -55,7 +55,7 @@ export async function listVersions(bucket, key) {
 /** What HEAD tells of an object: {size, type, etag, modified, version, derived, digest, headers: [[name, value]], metadata: [[name, value]], tags}. */
 export async function headObject(bucket, key, version) {
   checkAddress(key);
-  const { headers } = await s3({ method: 'HEAD', bucket, key, query: version ? { versionId: version } : {} });
+  const { headers } = await s3({ method: 'HEAD', bucket, key, query: version ? { versionId: version } : {} }).catch((fault) => { throw headFault(fault); });
   const all = [...headers.entries()];
   return {
     size: Number(headers.get('content-length')), type: headers.get('content-type') || '', etag: (headers.get('etag') || '').replaceAll('"', ''),
@@ -65,6 +65,12 @@ export async function headObject(bucket, key, version) {
     headers: all.filter(([name]) => ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'].includes(name)),
     metadata: all.filter(([name]) => name.startsWith('x-amz-meta-')).map(([name, value]) => [name.slice(11), value]),
   };
+}
+
+// HEAD has no body that would say it.
+function headFault(fault) {
+  const words = { 403: 'Your key may not read this object.', 404: 'There is no such object. It may have been deleted; its versions, if there are any, stand below.', 405: 'This version is a delete marker: it says that the object was deleted.' };
+  return words[fault.status] ? new ApiError(fault.status, fault.code === 'unknown' ? '' : fault.code, words[fault.status]) : fault;
 }
 
 /** The bytes first..last of an object. */
@@ -149,27 +155,13 @@ export const writeAcl = (bucket, acl) => s3({ method: 'PUT', bucket, query: { ac
 
 /** The lifecycle document as text, '' where there is none. */
 export async function readLifecycle(bucket) {
-  try {
-    return await (await s3({ method: 'GET', bucket, query: { lifecycle: '' } })).text();
-  } catch (fault) {
-    if (fault.status === 404 && fault.code === 'NoSuchLifecycleConfiguration') return '';
-    throw fault;
-  }
+  const { documents } = await api(path('-', 'buckets', bucket));
+  return documents.includes('lifecycle') ? (await s3({ method: 'GET', bucket, query: { lifecycle: '' } })).text() : '';
 }
 
 /** `text` '' removes all rules. */
 export function writeLifecycle(bucket, text) {
   return text ? s3({ method: 'PUT', bucket, query: { lifecycle: '' } }, { body: text }) : s3({ method: 'DELETE', bucket, query: { lifecycle: '' } });
-}
-
-/** Whether the bucket's rules differ from the default in these ways: whether there is a policy. */
-export async function readPolicy(bucket) {
-  try {
-    return await (await s3({ method: 'GET', bucket, query: { policy: '' } })).text();
-  } catch (fault) {
-    if (fault.status === 404 && fault.code === 'NoSuchBucketPolicy') return '';
-    throw fault;
-  }
 }
 
 /** A text as XML has it; characters that XML cannot carry as the server reads them. */

@@ -6,7 +6,7 @@
 //
 // An upload that was cut off, by a connection or by a reload, goes on where it was when the same file comes again: the server lists
 // the parts that it has, and those whose SHA-256 is that of the file's own bytes are not sent again.
-import { ApiError, s3, s3Xml, signed, textOf, xml } from './api.js';
+import { ApiError, root, s3, s3Xml, signed, textOf, xml } from './api.js';
 import { checkAddress } from './s3.js';
 
 const MIB = 1024 * 1024;
@@ -232,6 +232,7 @@ export class Upload {
         return outcome;
       } catch (fault) {
         if (this.abort.signal.aborted || !isPassing(fault) || tries === TRIES) throw fault;
+        if (fault.status === 0) await checkRoom();
         before();
         this.note = 'waits for the connection';
         this.onChange();
@@ -343,6 +344,12 @@ function faultOf(request) {
   } catch (malformed) {
     return new ApiError(request.status, 'unknown', `The server answered with status ${request.status}.`);
   }
+}
+
+// A server without room breaks the connection off in the middle of a part, before the browser has read its answer.
+async function checkRoom() {
+  const reply = await fetch(new URL('-/ready?write', root), { cache: 'no-store' }).catch(() => null);
+  if (reply && reply.status === 507) throw new ApiError(507, 'no_space', (await reply.json()).error.message);
 }
 
 // A URL that is too old is signed anew at the next try.

@@ -365,7 +365,7 @@ static bool find_query(
 
 /* Whether a parameter of a presigned query stands for a header. The parameters of the signature do
  * not. Checksums do not either: a client that presigns a PUT has no body yet, and some clients send
- * the checksum of an empty body. */
+ * the checksum of an empty body. The name of an algorithm is not a checksum. */
 static bool is_hoisted(struct span name)
 {
 	static const char *const not_hoisted[] = {"x-amz-algorithm", "x-amz-checksum-",
@@ -374,6 +374,9 @@ static bool is_hoisted(struct span name)
 		"x-amz-trailer"};
 	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
 		return false;
+	if (span_equal_nocase(name, "x-amz-checksum-algorithm") ||
+		span_equal_nocase(name, "x-amz-checksum-type"))
+		return true;
 	for (size_t i = 0; i < sizeof(not_hoisted) / sizeof(not_hoisted[0]); i++)
 		if (span_equal_nocase(span_slice(name, 0, strlen(not_hoisted[i])), not_hoisted[i]))
 			return false;

@@ -10,10 +10,14 @@ export function Dialog({ title, onClose, broad, children }) {
   const id = useElementId();
   useEffect(() => {
     const before = document.activeElement;
-    node.current.showModal();
-    const first = node.current.querySelector('[data-focus]') || node.current.querySelector('.dialog-body input, .dialog-body select, .dialog-body textarea');
+    const dialog = node.current;
+    dialog.showModal();
+    const first = dialog.querySelector('[data-focus]') || dialog.querySelector('.dialog-body input, .dialog-body select, .dialog-body textarea');
     if (first) first.focus();
-    return () => { if (before && before.isConnected) before.focus(); };
+    return () => {  // the page takes the focus again only once the dialog is closed
+      dialog.close();
+      if (before && before.isConnected) before.focus();
+    };
   }, []);
   const beside = (event) => { if (event.target === node.current) onClose(); };
   const cancel = (event) => { event.preventDefault(); onClose(); };

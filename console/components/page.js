@@ -35,7 +35,7 @@ export function Notice({ kind = 'warn', children, action }) {
 
 /** Where a list is empty: what to do, and the command to type. */
 export function Empty({ title, children, command, action }) {
-  return html`<div class="empty"><h3>${title}</h3>${children && html`<p>${children}</p>`}
+  return html`<div class="empty"><p class="empty-title">${title}</p>${children && html`<p>${children}</p>`}
     ${command && html`<${CopyLine} text=${command} />`}
     ${action && html`<div class="actions">${action}</div>`}</div>`;
 }

@@ -3,7 +3,7 @@
 // Rows have one height, so the place of each is known without drawing it: only those in sight (and a few around them) are in the
 // document, between two rows of empty space. Sorting is by `value` of a column. While the pointer or the focus is in the table the
 // order is held, so that no row slips away under a click; rows still change in place, new ones come at the end.
-import { html, useEffect, useMemo, useRef, useState } from '../vendor/htm-preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../vendor/htm-preact.js';
 import { Icon } from './icon.js';
 
 const ROW = 40;
@@ -26,6 +26,7 @@ export function Table({ label, columns, rows, rowKey, sort, href, onOpen, select
   const [inside, setInside] = useState(false);
   const scroller = useRef(null);
   const held = useRef(null);
+  const leadTo = useRef(null);
   const sorted = useMemo(() => {
     const column = order && columns.find((one) => one.id === order.id);
     const key = JSON.stringify(order);
@@ -49,6 +50,14 @@ export function Table({ label, columns, rows, rowKey, sort, href, onOpen, select
     return () => { node.removeEventListener('scroll', measure); watcher.disconnect(); };
   }, [rows.length === 0]);
 
+  // A row that the keyboard leads to may have to be scrolled into the document first.
+  useLayoutEffect(() => {
+    const row = leadTo.current !== null && scroller.current && scroller.current.querySelector(`tr[data-at="${leadTo.current}"]`);
+    if (!row) return;
+    leadTo.current = null;
+    row.focus({ preventScroll: true });
+  });
+
   if (rows.length === 0 && empty) return html`<div class="table-frame">${empty}</div>`;
   const first = Math.max(0, Math.min(view.top - AROUND, sorted.length - 1));
   const last = Math.min(sorted.length, view.top + Math.ceil(view.height / ROW) + AROUND);
@@ -57,12 +66,9 @@ export function Table({ label, columns, rows, rowKey, sort, href, onOpen, select
   const go = (row) => { if (href) location.hash = href(row).replace(/^#/, ''); else if (onOpen) onOpen(row); };
   const move = (to) => {
     const next = Math.max(0, Math.min(sorted.length - 1, to));
+    leadTo.current = next;
     setActive(next);
     reveal(scroller.current, next);
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      const node = scroller.current && scroller.current.querySelector(`tr[data-at="${next}"]`);
-      if (node) node.focus({ preventScroll: true });
-    }));
   };
   const page = Math.max(1, Math.floor(view.height / ROW) - 2);
   const moves = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: sorted.length - 1 };

@@ -9,7 +9,7 @@ import { Icon } from '../components/icon.js';
 import { Loaded, Notice, Section } from '../components/page.js';
 import { attempt, toast } from '../components/toast.js';
 import { go, href } from '../route.js';
-import { isPublic, readPolicy, removeBucket, writeAcl, writeVersioning } from '../s3.js';
+import { isPublic, removeBucket, writeAcl, writeVersioning } from '../s3.js';
 import { may } from '../session.js';
 import { Lifecycle } from './lifecycle_rules.js';
 
@@ -18,8 +18,8 @@ const ETAGS = { md5: 'MD5 of the bytes', fast: 'fast, no MD5' };
 export function BucketSettings({ bucket }) {
   const [dialog, setDialog] = useState(null);
   const facts = useLoad(async (signal) => {
-    const [about, open, policy] = await Promise.all([api(path('-', 'buckets', bucket), { signal }), isPublic(bucket), readPolicy(bucket)]);
-    return { ...about, open, policy };
+    const [about, open] = await Promise.all([api(path('-', 'buckets', bucket), { signal }), isPublic(bucket)]);
+    return { ...about, open, policy: about.documents.includes('policy') };
   }, [bucket]);
   const mayChange = may('admin', bucket);
   const change = (work, done) => attempt(async () => { await work(); facts.reload(); }, done);

@@ -24,7 +24,7 @@ export default function Page({ session }) {
   return html`<div>
     <${Head} title="Overview" lead=${html`deltabucketd ${server.version}, started <${Ago} time=${server.started} />`} />
     ${server.warnings && server.warnings.length > 0 && html`<div class="notices" role="status" aria-label="Warnings">${server.warnings.map((line) =>
-      html`<${Notice} key=${line}>${line}<//>`)}</div>`}
+      html`<${Notice} key=${line}><${Warning} line=${line} /><//>`)}</div>`}
     <div class="figures">
       <${Workers} runs=${runs} />
       ${server.stored ? html`<${Sent} stored=${server.stored} /><${Stored} stored=${server.stored} />`
@@ -39,6 +39,13 @@ export default function Page({ session }) {
     <//>
     ${server.work && html`<${Section} title="Background work"><ul class="panel rows work">${server.work.map((one) => html`<${Work} key=${one.name} one=${one} />`)}</ul><//>`}
   </div>`;
+}
+
+// A line of the server is `subject: sentence`, with commands between backquotes.
+function Warning({ line }) {
+  const at = line.indexOf(': ');
+  const words = line.slice(at < 0 ? 0 : at + 2).split('`').map((part, i) => (i % 2 ? html`<code key=${i}>${part}</code>` : part));
+  return html`<span>${at > 0 && html`<strong>${line[0].toUpperCase()}${line.slice(1, at)}.</strong> `}${words}</span>`;
 }
 
 function Workers({ runs }) {

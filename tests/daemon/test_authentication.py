@@ -1,4 +1,5 @@
 """Who may do what: tokens, signatures, grants, and the errors of each refusal."""
+import base64
 import datetime
 import hashlib
 import unittest
@@ -229,6 +230,10 @@ class Authentication(unittest.TestCase):
         copy = self.signer.presign('PUT', '/auth/hoisted-copy', parameters={'x-amz-copy-source': '/auth/hoisted-source'})
         self.assertIn(b'CopyObjectResult', self.ask('PUT', copy).body)
         self.assertEqual(self.ask('GET', self.signer.presign('GET', '/auth/hoisted-copy')).body, b'the source')
+        begun = self.ask('POST', self.signer.presign('POST', '/auth/hoisted-parts?uploads=', parameters={'x-amz-checksum-algorithm': 'SHA256'}))
+        upload = begun.body.split(b'<UploadId>')[1].split(b'<')[0].decode()
+        part = self.ask('PUT', self.signer.presign('PUT', f'/auth/hoisted-parts?partNumber=1&uploadId={upload}'), b'x')
+        self.assertEqual(part.headers['x-amz-checksum-sha256'], base64.b64encode(hashlib.sha256(b'x').digest()).decode())
         locked = self.signer.presign('PUT', '/auth/hoisted', parameters={'x-amz-object-lock-mode': 'GOVERNANCE'})
         self.assertEqual(self.ask('PUT', locked, b'x').status, 501)
 

@@ -137,7 +137,7 @@ class Buckets(unittest.TestCase):
             self.assertIn(b'<Value>rl</Value>', daemon.request('GET', '/lasting?tagging').body)
             shown = daemon.request('GET', '/-/buckets/lasting').json()
             self.assertTrue(shown.pop('created').startswith('20'))
-            self.assertEqual(shown, {'bucket': 'lasting', 'namespace': 'main', 'versioning': 'suspended', 'etag': 'fast', 'etag_in_use': 'fast'})
+            self.assertEqual(shown, {'bucket': 'lasting', 'namespace': 'main', 'versioning': 'suspended', 'etag': 'fast', 'etag_in_use': 'fast', 'documents': ['tagging']})
             self.assertEqual(daemon.request('PUT', '/-/buckets/lasting', b'{"etag": "default"}').json()['etag_in_use'], 'md5')
             self.assertEqual(daemon.request('DELETE', '/lasting').status, 204)
             self.assertEqual(daemon.request('PUT', '/lasting').status, 200)

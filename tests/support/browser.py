@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import unittest
 import urllib.parse
 
@@ -15,7 +16,7 @@ from tests.support.clients import NODE_MODULES, importable, read
 AXE = os.path.join(NODE_MODULES, 'axe-core', 'axe.min.js')
 SCREENSHOTS = os.environ.get('DELTABUCKET_SCREENSHOTS')  # a folder: then shown() leaves pictures there
 DESK, PHONE = {'width': 1280, 'height': 800}, {'width': 390, 'height': 844}
-WAIT_MS = 60_000  # only ends what hangs
+WAIT_MS = 10_000  # only ends what hangs
 # Says a breach where everything else is said. Scripts of Playwright are not subject to a page's policy.
 WATCH = '''addEventListener('securitypolicyviolation',
     event => console.error('policy: ' + event.effectiveDirective + ' refused ' + event.blockedURI))'''
@@ -64,6 +65,9 @@ class BrowserCase(unittest.TestCase):
         self.addCleanup(self.judge)
 
     def judge(self):
+        result = self._outcome.result
+        if any(test is self for test, _ in result.failures + result.errors):
+            print(f'{self.id()} ended at {self.page.url}, which says:\n{self.page.inner_text("body")[:3000]}', file=sys.stderr)
         if self.faults:
             raise AssertionError('the browser says:\n' + '\n'.join(self.faults[:20]))
 

@@ -49,7 +49,7 @@ function Picture({ way }) {
   return html`<div ref=${box} class="way-picture"><svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="Picture of the way; the list below says the same">
     <line class="way-floor" x1=${place(low)} x2=${place(high)} y1=${FLOOR} y2=${FLOOR} />
     ${high - low <= 96 && Array.from({ length: high - low + 1 }, (none, i) => html`<circle key=${i} class="way-tick" cx=${place(low + i)} cy=${FLOOR} r="1.5" />`)}
-    ${way.links.map((link) => html`<${Link} key=${link.step} link=${link} place=${place} wide=${1.5 + 4.5 * Math.sqrt(link.form.bytes / most)} labelled=${labelled} />`)}
+    ${way.links.map((link) => html`<${Link} key=${link.step} link=${link} place=${place} wide=${1.5 + 3 * Math.sqrt(link.form.bytes / most)} labelled=${labelled} />`)}
     ${stops.map((step) => html`<circle key=${step} class="way-stop" cx=${place(step)} cy=${FLOOR} r="4.5" />`)}
     ${apart(stops, place).map((step) => html`<text key=${step} class="way-step" x=${place(step)} y=${FLOOR + 24}>${count(step)}</text>`)}
   </svg></div>`;

@@ -1,0 +1,210 @@
+"""What a person does with buckets and objects: looks, searches, deletes, restores, shares, tags, and sets."""
+import re
+import urllib.request
+
+from tests.support.console import ConsoleCase, Site, address
+from tests.support.s3 import Bucket, texts, tree
+
+
+class Objects(ConsoleCase):
+    @classmethod
+    def make_site(cls):
+        return Site(nearly_full=False, workers=3)
+
+    def setUp(self):
+        super().setUp()
+        self.enter()
+        self.bucket = Bucket(self.daemon, 'x' + self.id().rpartition('.')[2].replace('_', '-')[:40].strip('-'))
+        self.addCleanup(self.bucket.close)
+
+    def open_bucket(self, **query):
+        self.open(address('buckets', self.bucket.name, **query))
+
+    def row(self, text):
+        return self.page.locator('tbody tr[data-at]', has_text=text)
+
+    def test_a_bucket_is_made_and_removed(self):
+        self.open('#/buckets')
+        self.button('Make bucket').click()
+        self.dialog().get_by_label('Name').fill('Not A Name')
+        self.assertTrue(self.dialog().get_by_role('button', name='Make bucket').is_disabled())
+        self.dialog().get_by_label('Name').fill('fresh')
+        self.page.keyboard.press('Enter')
+        self.says('The bucket is empty')
+        self.assertEqual(self.ask('HEAD', '/fresh').status, 200)
+        self.page.get_by_role('link', name='Settings').click()
+        self.button('Remove bucket').click()
+        self.dialog().get_by_label('Type fresh to confirm').fill('fresh')
+        self.dialog().get_by_role('button', name='Remove bucket').click()
+        self.toast('The bucket fresh is gone.')
+        self.assertEqual(self.ask('HEAD', '/fresh').status, 404)
+
+    def test_a_bucket_that_is_not_empty_stays(self):
+        self.allow('status of 409')
+        self.bucket.put('k')
+        self.open_bucket(view='settings')
+        self.button('Remove bucket').click()
+        self.dialog().get_by_label('Type').fill(self.bucket.name)
+        self.dialog().get_by_role('button', name='Remove bucket').click()
+        self.dialog().get_by_role('alert').wait_for()
+        self.assertEqual(self.bucket.ask('HEAD').status, 200)
+
+    def test_pages_of_a_long_list(self):
+        self.open(address('buckets', 'many'))
+        self.says('1,000 entries, and more')
+        self.button('Show more').click()
+        self.says('1,100 entries')
+        self.count(self.button('Show more'), 0)
+
+    def test_folders_and_the_way_back(self):
+        self.open(address('buckets', 'files'))
+        self.row('runs/').locator('a').click()
+        self.row('a/').locator('a').click()
+        self.row('one.bin').wait_for()
+        self.page.get_by_role('navigation', name='Where this page is').get_by_role('link', name='runs').click()
+        self.row('b/').wait_for()
+        self.count(self.row('one.bin'), 0)
+
+    def test_search_finds_below(self):
+        self.open(address('buckets', 'files'))
+        self.page.get_by_label('Search this folder and below').fill('three')
+        self.row('runs/b/three.bin').wait_for()
+        self.says('1 object found among')
+        self.page.get_by_label('Search this folder and below').fill('nothing like this')
+        self.says('No key below here has this text')
+
+    def test_chosen_objects_and_folders_are_deleted(self):
+        for key in ('a/1', 'a/2', 'b', 'c'):
+            self.bucket.put(key)
+        self.open_bucket()
+        for name in ('a/', 'b'):
+            self.page.get_by_label(f'Choose {name}', exact=True).check()
+        self.button('Delete').click()
+        self.dialog().get_by_text('a/2').wait_for()
+        self.dialog().get_by_role('button', name='Cancel').click()
+        self.assertEqual(len(self.bucket.keys()), 4)
+        self.button('Delete').click()
+        self.dialog().get_by_role('button', name='Delete 3 objects').click()
+        self.toast('3 objects deleted.')
+        self.count(self.row('a/'), 0)
+        self.assertEqual(self.bucket.keys(), ['c'])
+
+    def test_many_objects_are_deleted_only_by_typing_the_bucket_s_name(self):
+        for number in range(101):
+            self.bucket.put(f'd/{number}')
+        self.open_bucket()
+        self.page.get_by_label('Choose d/').check()
+        self.button('Delete').click()
+        sure = self.dialog().get_by_role('button', name='Delete 101 objects')
+        sure.wait_for()
+        self.assertTrue(sure.is_disabled())
+        self.dialog().get_by_label('Type').fill(self.bucket.name)
+        sure.click()
+        self.toast('101 objects deleted.')
+        self.assertEqual(self.bucket.keys(), [])
+
+    def test_versions_are_restored_and_deleted(self):
+        self.bucket.set_versioning('Enabled')
+        for body in (b'one', b'two', b'three'):
+            self.bucket.put('k', body)
+        self.open_bucket(object='k')
+        self.says('3 versions')
+        oldest = self.bucket.versions()[-1][2]
+        self.button(f'Restore version {oldest}').click()
+        self.says('4 versions')
+        self.assertEqual(self.bucket.ask('GET', 'k').body, b'one')
+        self.button(f'Delete version {oldest}').click()
+        self.dialog().get_by_role('button', name='Delete version').click()
+        self.says('3 versions')
+        self.assertNotIn(oldest, [row[2] for row in self.bucket.versions()])
+        self.page.get_by_role('link', name=self.bucket.versions()[1][2]).click()
+        self.says('This is the version')
+
+    def test_an_object_is_deleted_and_comes_back(self):
+        self.bucket.set_versioning('Enabled')
+        self.bucket.put('dir/k', b'kept')
+        self.open_bucket(object='dir/k')
+        self.button('Delete').click()
+        self.dialog().get_by_role('button', name='Delete object').click()
+        self.says('Nothing is here')
+        self.assertEqual(self.bucket.ask('GET', 'dir/k').status, 404)
+        self.allow('status of 404')
+        self.open_bucket(object='dir/k')
+        self.page.get_by_role('button', name=re.compile('^Restore version')).click()
+        self.page.get_by_role('button', name='Download').wait_for()
+        self.assertEqual(self.bucket.ask('GET', 'dir/k').body, b'kept')
+
+    def test_download_and_link_give_the_bytes(self):
+        name = 'with "quotes" & ü.txt'
+        self.bucket.put(f'dir/{name}', b'the bytes')
+        self.open_bucket(object=f'dir/{name}')
+        with self.page.expect_download() as download:
+            self.button('Download').click()
+        with open(download.value.path(), 'rb') as file:
+            self.assertEqual(file.read(), b'the bytes')
+        self.assertTrue(download.value.suggested_filename.endswith('& ü.txt'))
+        self.button('Share').click()
+        self.dialog().get_by_label('Works for').select_option('604800')
+        link = self.dialog().locator('code', has_text='X-Amz-Expires=604800').inner_text()
+        self.assertEqual(self.ask('GET', link[len(self.origin):], token=None).body, b'the bytes')
+        self.assertEqual(self.ask('DELETE', link[len(self.origin):], token=None).status, 403)
+
+    def test_tags(self):
+        self.bucket.put('k')
+        self.open_bucket(object='k')
+        self.button('Edit tags').click()
+        self.dialog().get_by_label('Key 1').fill('kind')
+        self.dialog().get_by_label('Value 1').fill('note')
+        self.dialog().get_by_role('button', name='Store tags').click()
+        self.says('kind: note')
+        self.assertEqual(texts(tree(self.bucket.ask('GET', 'k', query='tagging')), 'TagSet/Tag/Value'), ['note'])
+
+    def test_versioning_and_access(self):
+        self.bucket.put('k', b'seen')
+        self.open_bucket(view='settings')
+        self.page.get_by_role('group', name='Versioning').get_by_role('button', name='On').click()
+        self.toast('Versioning is on.')
+        self.assertEqual(tree(self.bucket.ask('GET', query='versioning')).findtext('Status'), 'Enabled')
+        self.page.get_by_role('group', name='Access').get_by_role('button', name='Public').click()
+        self.assertEqual(self.bucket.ask('GET', 'k', token=None).status, 403)
+        self.dialog().get_by_label('Type').fill(self.bucket.name)
+        self.dialog().get_by_role('button', name='Make public').click()
+        self.toast('The bucket is public.')
+        self.assertEqual(self.bucket.ask('GET', 'k', token=None).body, b'seen')
+        self.page.get_by_role('group', name='Access').get_by_role('button', name='Private').click()
+        self.toast('The bucket is private.')
+        self.assertEqual(self.bucket.ask('GET', 'k', token=None).status, 403)
+
+    def test_lifecycle_rules(self):
+        self.allow('status of 400')
+        self.open_bucket(view='settings')
+        self.button('Add rule').click()
+        dialog = self.dialog()
+        dialog.get_by_label('Prefix').fill('tmp/<&')
+        dialog.get_by_label('Objects go after days').fill('soon')
+        dialog.get_by_role('button', name='Store rule').click()
+        dialog.get_by_text('must be a whole number').wait_for()
+        dialog.get_by_label('Objects go after days').fill('7')
+        dialog.get_by_label('Unfinished uploads end').fill('2')
+        dialog.get_by_role('button', name='Store rule').click()
+        self.says('objects go after 7 days; unfinished uploads end after 2 days')
+        stored = tree(self.bucket.ask('GET', query='lifecycle'))
+        self.assertEqual((stored.findtext('Rule/Filter/Prefix'), stored.findtext('Rule/Expiration/Days')), ('tmp/<&', '7'))
+        self.shown('lifecycle')
+        self.page.get_by_role('button', name=re.compile('^Edit the rule')).click()
+        self.button('Remove this rule').click()
+        self.says('No rules')
+        self.assertEqual(self.bucket.ask('GET', query='lifecycle').status, 404)
+
+    def test_rules_that_the_form_cannot_show_stay_as_they_are(self):
+        text = ('<LifecycleConfiguration><Rule><ID>tagged</ID><Status>Enabled</Status><Filter><Tag><Key>kind</Key><Value>tmp</Value></Tag></Filter>'
+                '<Expiration><Days>3</Days></Expiration></Rule></LifecycleConfiguration>')
+        self.assertEqual(self.bucket.ask('PUT', query='lifecycle', body=text).status, 200)
+        self.open_bucket(view='settings')
+        self.says('conditions that only the whole document shows')
+        self.button('Add rule').click()
+        self.dialog().get_by_label('Objects go after days').fill('9')
+        self.dialog().get_by_role('button', name='Store rule').click()
+        self.says('objects go after 9 days')
+        stored = tree(self.bucket.ask('GET', query='lifecycle'))
+        self.assertEqual((texts(stored, 'Rule/Expiration/Days'), texts(stored, 'Rule/Filter/Tag/Key')), (['3', '9'], ['kind']))

@@ -1,0 +1,203 @@
+"""The page of a run: what is seen there, what can be changed there and how it asks before, and that a key sees what its grants allow."""
+import os
+
+from tests.support.checkpoints import expand_small
+from tests.support.console import RUN, ConsoleCase, Site, address
+
+BUCKET, NAME = RUN.split('/')
+HOSTILE = '<img src=x onerror=alert(1)>'
+
+
+def place(*rest, **query):
+    return address('runs', BUCKET, NAME, *rest, **query)
+
+
+class RunPage(ConsoleCase):
+    @classmethod
+    def make_site(cls):
+        return Site(nearly_full=False, workers=60)
+
+    def setUp(self):
+        super().setUp()
+        self.enter()
+
+    def run_now(self):
+        return self.ask('GET', f'/v1/runs/{RUN}').json()
+
+    def field(self, label):
+        return self.page.get_by_label(label, exact=True)
+
+    def confirm(self, name):
+        """Presses the button of the dialog, and waits until it is closed."""
+        self.dialog().get_by_role('button', name=name, exact=True).click()
+        self.gone(self.dialog())
+
+    def test_a_pin_is_made_moved_and_removed(self):
+        self.open(place('pins'))
+        self.says('No pins')
+        self.button('Pin a step…').click()
+        self.field('Name').fill('eval')
+        self.field('Step').fill('2')
+        self.field('Days').fill('1.5')
+        self.confirm('Pin the step')
+        row = self.page.locator('tbody tr', has_text='eval')
+        row.wait_for()
+        pin = self.ask('GET', f'/v1/runs/{RUN}/pins/eval').json()
+        self.assertEqual(pin['step'], 2)
+        self.assertIsNotNone(pin['expires'])
+        self.button('Move pin eval').click()
+        self.field('Step').fill('3')
+        self.confirm('Move the pin')
+        row.locator('td', has_text='never').wait_for()
+        self.assertEqual(self.ask('GET', f'/v1/runs/{RUN}/pins/eval').json()['step'], 3)
+        self.button('Remove pin eval').click()
+        self.confirm('Remove the pin')
+        self.says('No pins')
+        self.assertEqual(self.ask('GET', f'/v1/runs/{RUN}/pins/eval').status, 404)
+
+    def test_the_fleet_is_held_at_a_step_and_goes_forward(self):
+        self.open(place())
+        self.button('Roll back…').click()
+        self.field('To step').fill('2')
+        self.button('Cancel').click()
+        self.gone(self.dialog())
+        self.assertNotIn('rollback', self.run_now())
+        self.button('Roll back…').click()
+        self.field('To step').fill('2')
+        self.confirm('Roll back')
+        self.says('All workers are held at step')
+        self.assertEqual(self.run_now()['rollback']['step'], 2)
+        self.button('Go forward…').click()
+        self.confirm('Go forward')
+        self.count(self.page.locator('.notice'), 0)
+        self.assertNotIn('rollback', self.run_now())
+
+    def test_a_refusal_stays_in_the_dialog(self):
+        self.allow('status of 404')
+        self.open(place())
+        self.button('Roll back…').click()
+        self.field('To step').fill('99')
+        self.dialog().get_by_role('button', name='Roll back', exact=True).click()
+        self.dialog().get_by_role('alert').wait_for()
+        self.assertIn('99', self.dialog().get_by_role('alert').inner_text())
+        self.page.keyboard.press('Escape')
+        self.gone(self.dialog())
+        self.assertNotIn('rollback', self.run_now())
+
+    def test_a_fork_begins_at_a_step(self):
+        self.open(place('steps', '0'))
+        self.button('Fork…').click()
+        self.field('Name of the new run').fill('branch')
+        self.confirm('Make the run')
+        self.page.get_by_role('heading', name='models/branch').wait_for()
+        self.says('Forked from')
+        self.assertEqual(self.ask('GET', '/v1/runs/models/branch').json()['parent']['step'], 0)
+        self.open(address('runs', 'models', 'branch', 'settings'))
+        self.button('End the run…').click()
+        end = self.dialog().get_by_role('button', name='End the run', exact=True)
+        self.assertTrue(end.is_disabled())
+        self.dialog().get_by_role('textbox').fill('branch')
+        end.click()
+        self.page.get_by_role('heading', name='Runs').wait_for()
+        self.assertEqual(self.ask('GET', '/v1/runs/models/branch').status, 404)
+
+    def test_settings_change_once_they_are_confirmed(self):
+        before = self.run_now()['settings']
+        self.open(place('settings'))
+        self.field('Steps to keep').fill('32')
+        self.field('Decode and prove each published step').uncheck()
+        self.button('Save…').click()
+        said = self.dialog().inner_text()
+        for text in ('keep_steps', '64', '32', 'Removed steps do not come back', 'verify', 'no longer proven'):
+            self.assertIn(text, said)
+        self.assertEqual(self.run_now()['settings'], before)
+        self.confirm('Change')
+        self.toast('The settings are changed.')
+        self.assertEqual(self.run_now()['settings'], {**before, 'keep_steps': 32, 'verify': False})
+        self.ask('PUT', f'/v1/runs/{RUN}/settings', body='{"keep_steps":64,"verify":true}')
+
+    def test_the_way_of_a_worker_is_a_picture_and_words(self):
+        self.open(place('workers', worker='node-01:3'))  # at step 3, of 4
+        figure = self.dialog().locator('figure')
+        figure.wait_for()
+        self.assertRegex(figure.inner_text(), r'From step 3 to step 4: [0-9.]+ kB in 1 link')
+        self.assertEqual(figure.locator('svg path.delta').count(), 1)
+        self.shown('worker')
+        self.open(place('ways'))
+        self.says('From nothing to step 4')
+        self.field('From step').fill('0')
+        self.says('From step 0 to step 4')
+
+    def test_workers_by_keyboard(self):
+        self.open(place('workers'))
+        rows = self.page.locator('tbody tr[data-at]')
+        self.page.keyboard.press('/')
+        self.page.keyboard.type('node-05')
+        self.count(rows, 8)
+        self.page.keyboard.press('Escape')
+        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+        behind = [int(text) for text in self.page.locator('tbody tr[data-at] td:nth-child(4)').all_inner_texts()]
+        self.assertEqual(behind, sorted(behind, reverse=True))
+        rows.first.focus()
+        for _ in range(3):
+            self.page.keyboard.press('ArrowDown')
+        focused = self.page.locator('tbody tr:focus')
+        focused.and_(self.page.locator('[data-at="3"]')).wait_for()
+        name = focused.locator('td').first.inner_text()
+        self.page.keyboard.press('Enter')
+        self.dialog().get_by_role('heading', name=name).wait_for()
+        self.page.keyboard.press('Escape')
+        self.gone(self.dialog())
+        self.page.keyboard.press('End')
+        self.page.locator('tbody tr:focus[data-at="59"]').wait_for()
+
+    def test_what_failed_is_shown_and_what_is_hostile_stays_text(self):
+        self.site.report([7], state='error', host=HOSTILE, error=f'"><script>alert(2)</script> {HOSTILE}')
+        self.open(place('workers'))
+        self.button('Failed').click()
+        row = self.page.locator('tbody tr', has_text='node-00:7')
+        row.get_by_text('alert(2)').wait_for()
+        self.assertEqual(self.page.locator('img[src=x]').count(), 0)
+        row.click()
+        self.dialog().get_by_text(HOSTILE, exact=True).wait_for()
+
+    def test_a_new_step_appears_by_itself(self):
+        folder = os.path.join(self.daemon.scratch, 'more')
+        os.mkdir(folder)
+        model = os.path.join(folder, 'model.safetensors')
+        first, second = expand_small(folder, 1)
+        os.replace(first, model)
+        self.daemon.client('publish', '--run', 'models/growing', model)
+        self.open(address('runs', 'models', 'growing'))
+        self.page.evaluate('window.same = true')
+        row = self.page.locator('tbody tr[data-at="0"]')
+        self.assertEqual(row.locator('td').first.inner_text(), '0')
+        os.replace(second, model)
+        self.daemon.client('publish', '--run', 'models/growing', '--label', HOSTILE, model)
+        row.locator('td', has_text=HOSTILE).wait_for()
+        row.locator('td', has_text='Proven').wait_for()
+        self.assertEqual(row.locator('td').first.inner_text(), '1')
+        self.assertTrue(self.page.evaluate('window.same'))
+
+    def test_a_key_that_may_read_is_offered_no_change(self):
+        self.page = self.new_context().new_page()
+        self.enter(self.site.key('workers'))
+        self.open('#/runs')
+        self.assertEqual(self.page.locator('tbody tr[data-at]').count(), 1)
+        self.open(place('settings'))
+        self.assertTrue(self.field('Steps to keep').is_disabled())
+        for name in ('Save…', 'Roll back…', 'Fork…', 'End the run…'):
+            self.assertEqual(self.button(name).count(), 0, name)
+        self.open(place('pins'))
+        self.assertEqual(self.button('Pin a step…').count(), 0)
+        self.open()
+        self.assertEqual(self.page.get_by_text('Disk', exact=True).count(), 0)
+
+    def test_a_key_that_may_see_nothing_sees_nothing(self):
+        self.allow('status of 40[34]')
+        self.page = self.new_context().new_page()
+        self.enter(self.site.key('writer'))
+        self.open('#/runs')
+        self.says('No runs yet')
+        self.open(place())
+        self.page.get_by_role('alert').wait_for()
