@@ -52,6 +52,7 @@ enum next put_pin_resume(struct exchange *exchange);
 enum next get_pin_begin(struct exchange *exchange);
 enum next delete_pin_begin(struct exchange *exchange); /* resume: steps_request_resume_empty */
 enum next list_pins_begin(struct exchange *exchange);
+enum next list_folds_begin(struct exchange *exchange);
 
 /* PUT and DELETE /v1/runs/{bucket}/{run}/rollback: all followers serve an earlier step, until the
  * end of that. */

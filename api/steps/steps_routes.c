@@ -42,6 +42,8 @@ const struct route steps_routes[] = {
 		put_pin_begin, put_pin_finish, put_pin_resume},
 	{METHOD_DELETE, RUN "/pins/{name}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps,
 		"DeletePin", delete_pin_begin, NULL, steps_request_resume_empty},
+	{READ, RUN "/folds", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListFolds",
+		list_folds_begin, NULL, NULL},
 	{METHOD_PUT, RUN "/rollback", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps,
 		"PutRollback", put_rollback_begin, put_rollback_finish, rollback_resume},
 	{METHOD_DELETE, RUN "/rollback", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps,

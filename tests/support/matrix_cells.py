@@ -122,7 +122,7 @@ NAMES = {
     'object tags write': 'PutObjectTagging DeleteObjectTagging',
     'object admin': 'GetObjectAcl PutObjectAcl PutObjectLegalHold PutObjectRetention',
     'run read': (
-        'RunStatus StepPath ListPins GetPin ListSteps LatestStep GetStep StepObject '
+        'RunStatus StepPath ListPins ListFolds GetPin ListSteps LatestStep GetStep StepObject '
         'FoldObject'
     ),
     'run write': (

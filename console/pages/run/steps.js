@@ -1,36 +1,41 @@
 // The steps of a run, newest first: what each cost, and whether it is proven.
 import { html, useCallback, useEffect, useMemo, useRef, useState } from '../../vendor/htm-preact.js';
-import { api } from '../../api.js';
+import { all, api, s3Xml, textOf } from '../../api.js';
 import { go, href } from '../../route.js';
+import { may } from '../../session.js';
 import { Chart } from '../../components/chart.js';
 import { bytes, count, duration, percent, some } from '../../components/format.js';
-import { Ago } from '../../components/hooks.js';
-import { Empty, Fault, Waiting } from '../../components/page.js';
+import { Ago, useLoad } from '../../components/hooks.js';
+import { Empty, Fault, Section, Waiting } from '../../components/page.js';
 import { Proof } from '../../components/run_table.js';
 import { Table } from '../../components/table.js';
 import { changedShare, formOf, fullBytes, runPath } from './run_data.js';
 
 const FETCHED = 1000;
+const NO_STEPS = new Set();
 const LOOKED_AT_AGAIN = 50;
 
 export function Steps({ bucket, name, run }) {
   const { steps, fault, older, reload } = useSteps(bucket, name, run);
+  const made = useMadeAnchors(bucket, name, run);
   if (run.head === null) {
     return html`<div class="panel"><${Empty} title="No steps yet" command="deltabucket publish --run ${bucket}/${name} model.safetensors">Publish the first one where a checkpoint lies:<//></div>`;
   }
   if (!steps) return fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`;
   const last = steps.at(-1);
+  const columns = columnsOf(made);
   return html`<div class="stack-wide">
     ${fault && html`<${Fault} fault=${fault} retry=${reload} />`}
     <${Charts} bucket=${bucket} name=${name} steps=${steps} />
-    <${Table} label="Steps" columns=${COLUMNS} rows=${steps} rowKey=${(step) => step.step} sort=${{ id: 'step', descending: true }}
+    <${Table} label="Steps" columns=${columns} rows=${steps} rowKey=${(step) => step.step} sort=${{ id: 'step', descending: true }}
       href=${(step) => href('runs', bucket, name, 'steps', String(step.step))} height=${560}
       foot=${html`<span>${some('step', steps.length)}${last && last.step < run.head ? ', more are fetched' : ''}</span>
         ${older > 0 && html`<span>Steps below ${count(steps[0] ? steps[0].step : 0)} are not shown.</span>`}`} />
+    <${Folds} bucket=${bucket} name=${name} run=${run} />
   </div>`;
 }
 
-const COLUMNS = [
+const columnsOf = (made) => [
   { id: 'step', label: 'Step', width: '104px', value: (step) => step.step, cell: (step) => count(step.step) },
   { id: 'created', label: 'Published', end: true, width: '112px', value: (step) => Date.parse(step.created), cell: (step) => html`<${Ago} time=${step.created} />` },
   { id: 'label', label: 'Label', hide: 'tablet', cell: (step) => html`<span class="soft">${step.label}</span>` },
@@ -40,9 +45,38 @@ const COLUMNS = [
     cell: (step) => (step.changed ? html`<span title="${count(step.changed.elements)} of ${count(step.changed.of)} elements">${percent(changedShare(step))}</span>` : html`<span class="soft">unknown</span>`) },
   { id: 'publish', label: 'Publish', end: true, width: '104px', hide: 'tablet', value: (step) => step.publish_ms, cell: (step) => (step.publish_ms === undefined ? html`<span class="soft">unknown</span>` : duration(step.publish_ms)) },
   { id: 'forms', label: 'Forms', width: '168px', hide: 'tablet', cell: (step) => (step.forms || []).map((form) =>
-    html`<span key=${form.kind} class="tag ${form.kind === 'anchor' ? 'accent' : ''}" title="${form.format}, ${bytes(form.bytes)}">${form.kind}</span>`) },
+    html`<span key=${form.kind} class="tag ${form.kind === 'anchor' ? 'accent' : ''}" title="${form.format}, ${bytes(form.bytes)}">${form.kind}</span>`).concat(
+    made.has(step.step) && !formOf(step, 'anchor') ? html`<span key="made" class="tag" title="The server made this anchor: it takes as much room as a delta.">anchor, made</span>` : []) },
   { id: 'proof', label: 'Proof', width: '112px', value: (step) => step.verified, cell: (step) => html`<span title=${step.verify_error || ''}><${Proof} verified=${step.verified} /></span>` },
 ];
+
+const FOLDS = [
+  { id: 'to', label: 'To step', width: '112px', value: (fold) => fold.to, cell: (fold) => html`<span class="strong">${count(fold.to)}</span>` },
+  { id: 'from', label: 'From step', width: '112px', value: (fold) => fold.from, cell: (fold) => count(fold.from) },
+  { id: 'steps', label: 'Steps', end: true, width: '88px', value: (fold) => fold.to - fold.from, cell: (fold) => count(fold.to - fold.from) },
+  { id: 'bytes', label: 'Bytes', end: true, width: '104px', value: (fold) => fold.bytes, cell: (fold) => bytes(fold.bytes) },
+  { id: 'kind', label: 'Made', value: (fold) => fold.kind, hide: 'phone', cell: (fold) => html`<span class="soft">${fold.kind === 'skip' ? 'after a publish' : 'for a reader'}</span>` },
+  { id: 'format', label: 'Format', width: '136px', hide: 'tablet', value: (fold) => fold.format, cell: (fold) => html`<span class="soft">${fold.format}</span>` },
+];
+
+// Deltas over several steps, which the server makes by itself.
+function Folds({ bucket, name, run }) {
+  const from = useLoad((signal) => all(runPath(bucket, name, 'folds'), 'folds', { query: { limit: 1000 }, cursor: 'to', pages: 1, signal }), [bucket, name, run.head]);
+  if (!from.data || from.data.length === 0) return null;
+  return html`<${Section} title="Folds" note="deltas over several steps"><${Table} label="Folds" columns=${FOLDS} rows=${from.data} rowKey=${(fold) => `${fold.from}-${fold.to}`}
+    sort=${{ id: 'to', descending: true }} height=${320} foot=${html`<span>${some('fold', from.data.length)}${from.data.complete ? '' : ', the newest ones'}</span>`} /><//>`;
+}
+
+// The steps whose anchor the server made: they are objects of the bucket below anchors/.
+function useMadeAnchors(bucket, name, run) {
+  const prefix = `${name}/anchors/step_`;
+  const from = useLoad(async () => {
+    if (!may('list', bucket, prefix)) return new Set();
+    const listed = await s3Xml({ method: 'GET', bucket, query: { 'list-type': '2', prefix, delimiter: '/' } });
+    return new Set([...listed.getElementsByTagName('CommonPrefixes')].map((one) => Number(textOf(one, 'Prefix').slice(prefix.length, -1))));
+  }, [bucket, name, run.head, run.verified]);
+  return from.data || NO_STEPS;
+}
 
 function Charts({ bucket, name, steps }) {
   const numbers = useMemo(() => steps.map((step) => step.step), [steps]);
