@@ -73,8 +73,7 @@ static int judge_version(struct starting *starting, struct db *db, int version, 
 static int check_before(struct starting *starting, struct db *db, struct error *err);
 static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
-static int accept_old(
-	struct starting *starting, const struct error *why, int64_t change, struct error *err);
+static int accept_old(struct starting *starting, const struct error *why, struct error *err);
 static int refuse_or_accept(
 	struct starting *starting, const struct error *why, int64_t change, struct error *err);
 static int judge_loss(
@@ -345,7 +344,12 @@ static int check_before(struct starting *starting, struct db *db, struct error *
 	starting->is_asked = true;
 	if (judge_identity(starting, &store, change, &why, err) != 0)
 		return -1;
-	return why.kind == ERROR_NONE ? 0 : accept_old(starting, &why, change, err);
+	if (why.kind == ERROR_NONE)
+		return 0;
+	if (starting->params->after_damage != AFTER_DAMAGE_READ_ONLY)
+		return refuse_or_accept(starting, &why, change, err);
+	*err = why; /* to only read it, it would have to be migrated too */
+	return -1;
 }
 
 /* For a program that knows this schema: the catalog, and for a day the packs that it names. */
@@ -370,15 +374,13 @@ static int check_old(struct starting *starting, struct db *db, int version, stru
 		.store_has_id = starting->last.store.life > 0};
 	if (old_catalog_check_ids(&old, err) != 0)
 		return -1;
-	return old_catalog_check_packs(&old, &why) == 0 ? 0 : accept_old(starting, &why, 0, err);
+	return old_catalog_check_packs(&old, &why) == 0 ? 0 : accept_old(starting, &why, err);
 }
 
-/* To only read it, it would have to be migrated too. */
-static int accept_old(
-	struct starting *starting, const struct error *why, int64_t change, struct error *err)
+static int accept_old(struct starting *starting, const struct error *why, struct error *err)
 {
-	if (starting->params->after_damage != AFTER_DAMAGE_READ_ONLY)
-		return refuse_or_accept(starting, why, change, err);
+	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
+		return refuse_or_accept(starting, why, 0, err);
 	*err = *why;
 	return -1;
 }
