@@ -7,7 +7,7 @@
 #include "api/route/route_metrics.h"
 #include "base/metric_text.h"
 #include "base/process_stat.h"
-#include "storage/upkeep/run_gauges.h"
+#include "storage/overview/run_gauges.h"
 #include "storage/upkeep/store_gauges.h"
 
 enum { METRICS_MAX_BYTES = 8 * 1024 * 1024, LABELS_MAX_BYTES = 256 };

@@ -31,8 +31,7 @@ static const char SQL_RUN_LIST[] =
 	"SELECT " RUN_COLUMNS " FROM " RUN_TABLES
 	" WHERE bucket = ?1 AND runs.name > ?2 ORDER BY runs.name LIMIT ?3";
 static const char SQL_RUN_LATEST[] =
-	"SELECT runs.id, buckets.name, runs.name, steps.created_ms FROM runs JOIN buckets ON buckets.id = runs.bucket"
-	" LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
+	"SELECT runs.id FROM runs LEFT JOIN steps ON steps.run = runs.id AND steps.step = runs.head WHERE runs.name IS NOT NULL"
 	" ORDER BY steps.created_ms DESC, runs.id DESC LIMIT ?1";
 /* CROSS JOIN keeps the order of the tables: buckets by their names, which is the order of the
  * result. */
@@ -131,18 +130,15 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 	return got == 1 ? 0 : -1;
 }
 
-int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
-	size_t *out_count, struct error *err)
+int run_row_latest(
+	struct db *db, size_t limit, int64_t *out_ids, size_t *out_count, struct error *err)
 {
 	struct db_statement *const rows = db_query(db, SQL_RUN_LATEST, err, db_i64((int64_t)limit));
 	int got;
 	*out_count = 0;
 	while ((got = db_step(rows, err)) == 1) {
 		ASSERT(*out_count < limit);
-		out[(*out_count)++] = (struct run_latest){.id = db_column_i64(rows, 0),
-			.bucket = arena_copy(arena, db_column_blob(rows, 1)),
-			.name = arena_copy(arena, db_column_blob(rows, 2)),
-			.published_ms = db_column_i64(rows, 3)};
+		out_ids[(*out_count)++] = db_column_i64(rows, 0);
 	}
 	db_reset(rows);
 	return got;

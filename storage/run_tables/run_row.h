@@ -41,16 +41,10 @@ int run_row_need(struct db *db, const struct run_ref *ref, struct run_row *out, 
 /* Fails with no_bucket. */
 int run_row_list(struct db *db, const struct run_scan *scan, struct arena *arena,
 	struct run_message **out, size_t *out_count, struct error *err);
-/* The runs that have published last, the latest first, then those that have not published: up to
- * `limit` of all buckets. Names are copied into the arena. */
-struct run_latest {
-	int64_t id;
-	struct span bucket;
-	struct span name;
-	int64_t published_ms; /* when its head was; 0: it has none */
-};
-int run_row_latest(struct db *db, size_t limit, struct arena *arena, struct run_latest *out,
-	size_t *out_count, struct error *err);
+/* The numbers of the runs that have published last, the latest first, then of those that have not
+ * published: up to `limit` of all buckets. */
+int run_row_latest(
+	struct db *db, size_t limit, int64_t *out_ids, size_t *out_count, struct error *err);
 /* Up to `limit` runs of all buckets that follow the run `after` of the bucket `after_bucket`, in
  * byte order of the buckets and then of the runs; `out` has room for them. Only their names: texts
  * lie in the arena. */

@@ -1,7 +1,7 @@
 /* What Prometheus learns of the runs and their replicas: of the RUN_GAUGES_MAX runs that have
  * published last. So the number of series is bounded, whatever callers open. */
-#ifndef STORAGE_UPKEEP_RUN_GAUGES_H
-#define STORAGE_UPKEEP_RUN_GAUGES_H
+#ifndef STORAGE_OVERVIEW_RUN_GAUGES_H
+#define STORAGE_OVERVIEW_RUN_GAUGES_H
 
 #include "storage/core/store.h"
 
