@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from tests.support.daemon import CLIENT, ROOT_TOKEN, SERVER, SOURCE, Daemon, environment_of_programs
-from tests.support.runs import shard, weights
+from tests.support.runs import Run, shard, weights
 
 THREADS_MEET = False
 NOBODY = 'http://127.0.0.1:1'  # refuses connections
@@ -190,6 +190,13 @@ class Json(unittest.TestCase):
         self.assertEqual([line.get('event') for line in lines(done.stdout)], ['failed', 'failed', None])
         self.assertEqual({line['code'] for line in lines(done.stdout)[:2]}, {'no_bucket'})
         self.expect_failure(done, NOT_FOUND, 'no_bucket')
+
+    def test_what_lists_the_names_that_there_are(self):
+        with Daemon() as daemon:
+            Run(daemon, 'policy').publish_all(0, 0)
+            for words, advice in (('ls none', '`deltabucket ls` lists'), ('steps models/none', '`deltabucket runs` lists'),
+                                  ('pins models/policy add best 9', '`deltabucket steps BUCKET/RUN` lists')):
+                self.assertIn(advice, daemon.client(*words.split(), check=False).stderr, words)
 
     def test_a_failure_of_the_server_program(self):
         def run(*words):
