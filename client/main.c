@@ -26,6 +26,7 @@ static void print_help(const struct command *command, FILE *to);
 static int run_command(struct session *session, const struct command *command,
 	struct interrupt **out_interrupt, struct error *err);
 static int set_remote(struct session *session, const struct command *command, struct error *err);
+static void advise(struct error *err);
 static int exit_status(const struct session *session, const struct command *command, int result,
 	const struct error *err);
 static int help(char *const *words, size_t count);
@@ -74,6 +75,8 @@ static int run(const struct command *command, char *const *words, size_t count)
 	if (result == 0)
 		result = run_command(&session, command, &interrupt, &err);
 	const int status = exit_status(&session, command, result, &err);
+	if (result != 0)
+		advise(&err);
 	if (result != 0 && stop_reason(session.stop) == 0)
 		output_error(&session.output, &err);
 	else if (result != 0 && (command->bit & COMMAND_GOES_ON) != 0)
@@ -122,6 +125,11 @@ static int check_arguments(
 		return 0;
 	const bool is_more = count > command->most;
 	const size_t limit = is_more ? command->most : command->least;
+	if (command->most == 0)
+		return session_usage(session, err,
+			"%s takes no argument such as %.100s; usage: deltabucket %s [FLAGS]%s%s (--help lists the flags)",
+			command->name, session->options->arguments[0], command->name,
+			command->arguments[0] != '\0' ? " " : "", command->arguments);
 	const char *const bound = command->least == command->most ? ""
 		: is_more                                         ? "at most "
 								  : "at least ";
@@ -166,11 +174,10 @@ static int set_remote(struct session *session, const struct command *command, st
 		return session_usage(session, err,
 			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or "
 			"`deltabucket login ENDPOINT` once");
-	if (strncmp(options->endpoint, "https://", 8) != 0 &&
-		strncmp(options->endpoint, "http://", 7) != 0)
-		return session_usage(session, err,
-			"the endpoint %s does not begin with https:// or http://",
-			options->endpoint);
+	if (options_check_endpoint(options->endpoint, err) != 0) {
+		session->usage = true;
+		return -1;
+	}
 	session->remote_options = (struct remote_options){
 		.endpoint = options->endpoint,
 		.token = options->token,
@@ -181,6 +188,20 @@ static int set_remote(struct session *session, const struct command *command, st
 		.output = &session->output,
 	};
 	return 0;
+}
+
+/* Adds what lists the names that there are, unless the sentence has other advice. */
+static void advise(struct error *err)
+{
+	static const struct {
+		enum error_kind kind;
+		const char *advice;
+	} ROWS[] = {{ERROR_NO_BUCKET, "`deltabucket ls` lists the buckets"},
+		{ERROR_NO_RUN, "`deltabucket runs` lists the runs"},
+		{ERROR_NO_STEP, "`deltabucket steps BUCKET/RUN` lists the steps"}};
+	for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++)
+		if (err->kind == ROWS[i].kind && strchr(err->text, ';') == NULL)
+			error_advise(err, "%s", ROWS[i].advice);
 }
 
 static int exit_status(const struct session *session, const struct command *command, int result,

@@ -131,9 +131,10 @@ static int read_endpoint(struct login *login, struct error *err)
 {
 	ASSERT(login->session->options->argument_count == 1);
 	const char *const given = login->session->options->arguments[0];
-	if (strncmp(given, "https://", 8) != 0 && strncmp(given, "http://", 7) != 0)
-		return session_usage(login->session, err,
-			"the endpoint %s does not begin with https:// or http://", given);
+	if (options_check_endpoint(given, err) != 0) {
+		login->session->usage = true;
+		return -1;
+	}
 	login->endpoint = memory_copy_text(given);
 	for (size_t len = strlen(login->endpoint); login->endpoint[len - 1] == '/'; len--)
 		login->endpoint[len - 1] = '\0';

@@ -75,7 +75,8 @@ static int check_name(struct rm *rm, const char *text, struct object_name *name,
 	if (session_object_name(rm->session, text, name, err) != 0)
 		return -1;
 	if (name->key.len == 0 && !recursive)
-		return session_usage(rm->session, err, "say which object: BUCKET/KEY");
+		return session_usage(rm->session, err,
+			"say which object: BUCKET/KEY; `deltabucket rm -r BUCKET/` removes all of a bucket, `deltabucket rb BUCKET` an empty one");
 	if (name->key.len == 0 && text[strlen(text) - 1] != '/')
 		return session_usage(rm->session, err,
 			"say which prefix: BUCKET/PREFIX. `deltabucket rm -r %s/` removes all "

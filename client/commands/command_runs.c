@@ -38,7 +38,8 @@ int command_runs(struct session *session, struct error *err)
 		return command_settings(session, err);
 	if ((is_rm || strcmp(first, "add") == 0) && count > 1)
 		return change_runs(session, err);
-	if (count > (is_ls ? 2 : 1) || is_rm)
+	const bool is_alone = is_rm || strcmp(first, "settings") == 0 || strcmp(first, "add") == 0;
+	if (count > (is_ls ? 2 : 1) || is_alone)
 		return session_usage(session, err,
 			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN "
 			"[KEY=VALUE...]` or `rm BUCKET/RUN...`");

@@ -111,9 +111,8 @@ static bool check_endpoint(struct checkup *checkup, const struct options *option
 	const char *const endpoint = options->endpoint;
 	if (endpoint == NULL)
 		error_set(&err, ERROR_INVALID, "no server is set");
-	else if (strncmp(endpoint, "https://", 8) != 0 && strncmp(endpoint, "http://", 7) != 0)
-		error_set(&err, ERROR_INVALID,
-			"the endpoint %s does not begin with https:// or http://", endpoint);
+	else
+		options_check_endpoint(endpoint, &err);
 	if (err.kind == ERROR_NONE)
 		return true;
 	checkup_fail(checkup, NAME,

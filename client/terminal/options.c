@@ -293,6 +293,17 @@ const char *options_profile(const struct options *options)
 	return name;
 }
 
+int options_check_endpoint(const char *endpoint, struct error *err)
+{
+	const bool has_scheme = strstr(endpoint, "://") != NULL;
+	if (strncmp(endpoint, "https://", 8) == 0 || strncmp(endpoint, "http://", 7) == 0)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+		"the endpoint %s does not begin with https:// or http://%s%s%s", endpoint,
+		has_scheme ? "" : "; did you mean https://", has_scheme ? "" : endpoint,
+		has_scheme ? "" : "?");
+}
+
 bool options_has_stored_token(const struct options *options)
 {
 	return options->token != NULL && options->token == options->owned[OWNED_TOKEN];

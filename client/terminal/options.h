@@ -106,6 +106,9 @@ int options_find_command(char *const *words, size_t count, size_t *out_at, struc
 /* Fills in endpoint, token and ca where flags did not set them. `config` is the path of the config
  * file, or NULL. A missing file is fine; a profile that the file lacks is invalid. */
 int options_complete(struct options *options, const char *config, struct error *err);
+/* Whether the endpoint has a scheme, https:// or http://. invalid otherwise, and says what would be
+ * right. */
+int options_check_endpoint(const char *endpoint, struct error *err);
 /* Whether the token came from the config file. */
 bool options_has_stored_token(const struct options *options);
 /* The name from --profile, else from DELTABUCKET_PROFILE; NULL when neither is set. */

@@ -55,6 +55,9 @@ int session_object_name(
 	const char *const name =
 		strncmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme) : text;
 	const char *const slash = strchr(name, '/');
+	if (text[0] == '/' || strncmp(text, "./", 2) == 0 || strncmp(text, "../", 3) == 0)
+		return session_usage(session, err,
+			"%s is the path of a file; BUCKET/KEY is wanted in its place", text);
 	out->bucket = slash == NULL ? span_text(name) : span_of(name, (size_t)(slash - name));
 	out->key = slash == NULL ? (struct span){0} : span_text(slash + 1);
 	if (out->bucket.len == 0 || out->bucket.len > BUCKET_MAX_BYTES)

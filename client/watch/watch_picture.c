@@ -62,6 +62,7 @@ static void draw_keys(struct picture *picture);
 static int watch_picture_by_lag(const void *a, const void *b);
 static int watch_picture_by_state(const void *a, const void *b);
 static int watch_picture_by_name(const void *a, const void *b);
+static bool lags(const struct watch_worker *worker);
 static int compare(uint64_t a, uint64_t b);
 static int badness(const struct watch_worker *worker);
 
@@ -355,16 +356,17 @@ static void draw_keys(struct picture *picture)
 			ORDERS[view->order], view->filter[0] != '\0' ? ": " : "", view->filter);
 }
 
-/* The farthest behind first, of equals the worse. */
+/* The farthest behind first, of equals the worse. Those that have expired stand behind all that are
+ * on their way. */
 static int watch_picture_by_lag(const void *a, const void *b)
 {
 	const struct watch_worker *const first = *(const struct watch_worker *const *)a;
 	const struct watch_worker *const second = *(const struct watch_worker *const *)b;
-	int order = compare(second->has_lag ? second->behind_steps : 0,
-		first->has_lag ? first->behind_steps : 0);
+	int order = compare(
+		lags(second) ? second->behind_steps : 0, lags(first) ? first->behind_steps : 0);
 	if (order == 0)
-		order = compare(second->has_lag ? second->behind_s : 0,
-			first->has_lag ? first->behind_s : 0);
+		order = compare(
+			lags(second) ? second->behind_s : 0, lags(first) ? first->behind_s : 0);
 	if (order == 0)
 		order = badness(first) - badness(second);
 	return order != 0 ? order : strcmp(first->id, second->id);
@@ -383,6 +385,11 @@ static int watch_picture_by_name(const void *a, const void *b)
 	const struct watch_worker *const first = *(const struct watch_worker *const *)a;
 	const struct watch_worker *const second = *(const struct watch_worker *const *)b;
 	return strcmp(first->id, second->id);
+}
+
+static bool lags(const struct watch_worker *worker)
+{
+	return worker->has_lag && !worker->expired;
 }
 
 static int compare(uint64_t a, uint64_t b)

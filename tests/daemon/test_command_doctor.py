@@ -49,6 +49,20 @@ class Relay(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Newer(Relay):
+    """A server that says whose the token is, and its version."""
+    session = None
+
+    def do_GET(self):
+        if self.path != '/-/session':
+            return super().do_GET()
+        body = json.dumps(self.session).encode()
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 class Stranger(Relay):
     """Another program that speaks HTTP."""
 
@@ -215,6 +229,17 @@ class Keys(Case):
             self.expect(DENIED, 'may', 'problem', 'other', '--grant models/other/=read,list', 'models/other', **mine)
             daemon.admin('keys', 'revoke', key['key_id'])
             self.expect(DENIED, 'key', 'problem', '', 'mistyped, or its key was revoked', **mine)
+
+    def test_what_a_newer_server_says_of_the_key(self):
+        session = {'key_id': 'DBKEY', 'name': 'one', 'namespace': 'lab', 'root': False, 'metrics': False, 'grants': ['models/policy/=read,list', 'b=write'],
+                   'expires': '2027-01-02T03:04:05.000Z', 'idle_s': 1800, 'server': {'version': '9.9.9'}}
+        with Daemon(tls=False) as daemon:
+            for change, said in (({}, 'DBKEY of the account lab may models/policy/=read,list b=write; it ends at 2027-01-02T03:04:05.000Z'),
+                                 ({'grants': [], 'expires': None}, 'DBKEY of the account lab may do everything in its account'),
+                                 ({'grants': [], 'expires': None, 'root': True}, 'DBKEY of the account lab may do everything (it is the root key)')):
+                endpoint = self.relay(Newer, port=daemon.port, session={**session, **change})
+                checks = self.expect(0, 'key', 'ok', said, '', **self.variables_of(daemon, DELTABUCKET_ENDPOINT=endpoint))
+                self.assertTrue(checks['version'][0]['message'].endswith(', deltabucketd 9.9.9'))
 
     def test_places_that_are_not_there(self):
         with Daemon() as daemon:

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from tests.support.daemon import CLIENT, ROOT_TOKEN, SERVER, SOURCE, Daemon, environment_of_programs
-from tests.support.runs import shard, weights
+from tests.support.runs import Run, shard, weights
 
 THREADS_MEET = False
 NOBODY = 'http://127.0.0.1:1'  # refuses connections
@@ -83,6 +83,7 @@ SERVER_CALLS = [
     ('backup --to {0}/backup', 'moment change new files bytes pieces_shipped bytes_shipped pieces_missing files_lacking lacks'),
     ('backup --to {0}/backup --verify', 'moments pieces bytes put_again lost moments_touched damaged'),
     ('restore --from {0}/backup --list', 'moments'),
+    ('console', 'url expires'),
     ('set-aside', 'files bytes'),
     (None, None),
     ('set-aside drop left', 'dropped'),
@@ -138,6 +139,9 @@ class Json(unittest.TestCase):
 
     def test_every_command_of_the_server(self):
         key = None
+        with open(os.path.join(SOURCE, 'server', 'commands', 'main.c')) as file:
+            rows = re.search(r'\bcommands\[\] = (.*?)\};\n', file.read(), re.S)[1]
+        commands = set(re.findall(r'\{"([\w-]+)"', rows)) - {'help', 'version'}
         with Daemon() as daemon:
             daemon.request('PUT', '/models')
             daemon.request('PUT', '/models/key', b'some bytes')
@@ -148,14 +152,14 @@ class Json(unittest.TestCase):
                     open(os.path.join(daemon.folder, 'set-aside', 'left'), 'w').close()
                     continue
                 given = [word.format(self.folder, key) for word in words.split()]
+                if given[0] not in commands:
+                    continue
                 done = (daemon.command if '--data' in given else daemon.admin)(*given, '--json')
                 self.assertIn(done.returncode, (0, 1), (words, done.stderr))
                 fit = self.check(words, done.stdout, None, members)
                 key = fit[0].get('key_id', key)
         self.assertEqual(json.loads(subprocess.run([SERVER, 'version', '--json'], capture_output=True).stdout).keys(), {'version'})
-        with open(os.path.join(SOURCE, 'server', 'commands', 'main.c')) as file:
-            rows = re.search(r'\bcommands\[\] = (.*?)\};\n', file.read(), re.S)[1]
-        self.assertEqual(set(re.findall(r'\{"([\w-]+)"', rows)) - {words.split()[0] for words, _ in SERVER_CALLS if words}, {'help', 'version'})
+        self.assertEqual(commands - {words.split()[0] for words, _ in SERVER_CALLS if words}, set())
 
     def run_client(self, *words, **environment):
         return subprocess.run([CLIENT, *words], env={**environment_of_programs(), 'HOME': self.folder, **environment}, capture_output=True, text=True,
@@ -190,6 +194,13 @@ class Json(unittest.TestCase):
         self.assertEqual([line.get('event') for line in lines(done.stdout)], ['failed', 'failed', None])
         self.assertEqual({line['code'] for line in lines(done.stdout)[:2]}, {'no_bucket'})
         self.expect_failure(done, NOT_FOUND, 'no_bucket')
+
+    def test_what_lists_the_names_that_there_are(self):
+        with Daemon() as daemon:
+            Run(daemon, 'policy').publish_all(0, 0)
+            for words, advice in (('ls none', '`deltabucket ls` lists'), ('steps models/none', '`deltabucket runs` lists'),
+                                  ('pins models/policy add best 9', '`deltabucket steps BUCKET/RUN` lists')):
+                self.assertIn(advice, daemon.client(*words.split(), check=False).stderr, words)
 
     def test_a_failure_of_the_server_program(self):
         def run(*words):

@@ -94,7 +94,7 @@ class ObjectCommands(unittest.TestCase):
             self.expect(DENIED, f"the token's key may not look at {name}", *words, token=token)
 
     def test_a_run_is_added_for_a_trainer_that_is_adopted(self):
-        self.expect(NOT_FOUND, "The bucket 'models' does not exist.", 'runs', 'add', 'models/adopted')
+        self.expect(NOT_FOUND, "The bucket 'models' does not exist; `deltabucket ls` lists", 'runs', 'add', 'models/adopted')
         self.daemon.client('mb', 'models')
         self.expect(0, 'added run models/adopted, at epoch 1', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted', 'adopt=slime')

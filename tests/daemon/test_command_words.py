@@ -67,6 +67,7 @@ class Words(unittest.TestCase):
     def test_what_was_meant_is_guessed(self):
         self.expect(USAGE, 'there is no command lss; did you mean ls?', 'lss')
         self.expect(USAGE, 'there is no command upload; did you mean put?', 'upload', 'x')
+        self.expect(USAGE, 'there is no command top; did you mean watch?', 'top', 'x')
         self.expect(USAGE, 'no flag --recursve; did you mean --recursive?', 'ls', '--recursve', '--endpoint', NOBODY)
 
     def test_common_flags_may_stand_before_the_command(self):
@@ -106,7 +107,17 @@ class Words(unittest.TestCase):
         self.expect(USAGE, 'publish takes at most 1 argument, not 2;', 'publish', 'models/policy', 'checkpoint')
         self.expect(USAGE, 'rm takes at least 1 argument, not 0;', 'rm', DELTABUCKET_ENDPOINT=NOBODY)
         self.expect(USAGE, 'runs takes `[ls] [BUCKET]`', 'runs', 'rm', DELTABUCKET_ENDPOINT=NOBODY)
-        self.expect(USAGE, 'runs takes `[ls] [BUCKET]`', 'runs', 'one', 'two', DELTABUCKET_ENDPOINT=NOBODY)
+        for words in (['runs', 'one', 'two'], ['runs', 'settings'], ['runs', 'add']):
+            self.expect(USAGE, 'runs takes `[ls] [BUCKET]`', *words, DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, 'damage takes no argument such as x; usage: deltabucket damage [FLAGS] (', 'damage', 'x', DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, '/tmp/file is the path of a file; BUCKET/KEY is wanted', 'put', 'models/key', '/tmp/file', DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, '`deltabucket rb BUCKET`', 'rm', 'models', DELTABUCKET_ENDPOINT=NOBODY)
+        for words in (['ls', '--endpoint', 'host:9000'], ['login', 'host:9000'], ['doctor', '--endpoint', 'host:9000']):
+            self.expect(USAGE, 'did you mean https://host:9000?', *words)
+        path = os.path.join(self.home, 'text')
+        with open(path, 'w') as file:
+            file.write('no weights at all')
+        self.expect(MALFORMED, 'it is not a safetensors file, or a damaged one', 'inspect', path)
 
     def test_the_server_has_to_be_known(self):
         self.expect(USAGE, 'say which server', 'ls')

@@ -13,6 +13,7 @@ NOT_FOUND, CONFLICT = 5, 6
 ASKED = (
     ['ls'], ['ls', '-l'], ['ls', 'box'], ['ls', '-r', 'box'], ['status'], ['status', 'models/policy'], ['keys'], ['runs'], ['runs', 'ls', 'models'],
     ['runs', 'settings', 'models/policy'], ['steps', 'models/policy'], ['replicas', 'models/policy'], ['pins', 'models/policy'], ['damage'],
+    ['watch', 'models/policy', '--once'], ['doctor'],
     ['inspect', 'FIRST'], ['inspect', '--tensors', 'FIRST'], ['inspect', 'DELTA'], ['inspect', '--stats', 'DELTA'], ['version'],
     ['rm', '-r', 'box/', '--dry-run'], ['sync', 'FOLDER', 'box', '--dry-run'], ['sync', 'FOLDER', 'empty', '--dry-run'], ['get', 'box/file', '-'])
 # Commands that do something. They are run in this order.
@@ -58,7 +59,7 @@ class Quiet(unittest.TestCase):
 
     def test_what_was_asked_for_is_printed(self):
         for words in ASKED:
-            said, quiet = (re.sub(r'\d', '#', self.client(*words, *more).stdout).split() for more in ((), ('--quiet',)))
+            said, quiet = (re.sub(r'\d+', '#', self.client(*words, *more).stdout).split() for more in ((), ('--quiet',)))
             self.assertTrue(said, words)
             end = len(said) if '--dry-run' not in words else len(quiet)  # the sum at the end is told on the way
             self.assertTrue(quiet, words)

@@ -175,7 +175,7 @@ static int refuse_size(struct span first8, uint64_t size, struct error *err)
 				" save_pretrained(..., safe_serialization=True)",
 				OTHERS[i].format);
 	return error_set(err, ERROR_INVALID,
-		"the safetensors header claims %llu bytes, over the limit of %llu",
+		"it is not a safetensors file, or a damaged one: its header claims %llu bytes, over the limit of %llu",
 		(unsigned long long)size, (unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
 }
 

@@ -201,7 +201,7 @@ START_TEST(what_else_weights_come_in_is_named)
 		const char *says;
 	} rows[] = {{"PK\3\4\24\0\0\0", "a PyTorch pickle"}, {"\x80\2}q\1(X\5", "a pickle"},
 		{"GGUF\3\0\0\0", "a GGUF file"}, {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
-		{"abcdefgh", "the safetensors header claims"}};
+		{"abcdefgh", "it is not a safetensors file, or a damaged one: its header claims"}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {0};
 		uint64_t size;
