@@ -27,7 +27,7 @@
 #include "storage/start/catalog_log.h"
 #include "storage/start/lost_changes.h"
 #include "storage/start/migration_copy.h"
-#include "storage/start/named_packs.h"
+#include "storage/start/old_catalog.h"
 
 enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
 
@@ -39,10 +39,10 @@ struct starting {
 	char aside_path[PATH_BYTES];
 	struct acknowledgement last;
 	bool reads_only;
-	bool is_whole; /* certainly everything that the last life acknowledged is there */
+	bool is_whole;   /* certainly everything that the last life acknowledged is there */
 	bool has_lost;   /* something is lost, and the policy accepts that */
+	bool is_asked;   /* the gate of a migration has judged the identity */
 	bool is_refused; /* the gate of the migrations has said why */
-	int64_t change;  /* of the catalog, once it is known */
 	struct pack_record *records;
 	size_t record_count;
 	struct pack_id *removals;
@@ -70,16 +70,19 @@ static int open_catalog(struct starting *starting, struct error *err);
 static int advise_rebuild(const struct starting *starting, struct error *err);
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
 static int judge_version(struct starting *starting, struct db *db, int version, struct error *err);
-static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_before(struct starting *starting, struct db *db, struct error *err);
+static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
-static int check_has_no_id(const struct starting *starting, struct error *err);
-static int accept_old(struct starting *starting, const struct error *why, struct error *err);
-static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err);
-static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
-	struct error *err);
+static int accept_old(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err);
+static int refuse_or_accept(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err);
+static int judge_loss(
+	struct starting *starting, const struct error *why, const char *remedy, struct error *err);
 static int judge(struct starting *starting, struct error *err);
 static int check_identity(struct starting *starting, struct error *err);
+static int judge_identity(const struct starting *starting, const struct store_identity *store,
+	int64_t change, struct error *out_why, struct error *err);
 static int read_names(struct starting *starting, struct error *err);
 static int look_at_packs(struct starting *starting, struct error *err);
 static struct pack_origin origin_of(const struct store_identity *store);
@@ -296,7 +299,6 @@ static int open_catalog(struct starting *starting, struct error *err)
 	if (starting->out->db == NULL)
 		return advise_rebuild(starting, err);
 	db_keep_log(starting->out->db, true); /* until it is accepted */
-	starting->change = db_change(starting->out->db);
 	return store_row_read(starting->out->db, &starting->out->store, err);
 }
 
@@ -323,10 +325,27 @@ static int judge_version(struct starting *starting, struct db *db, int version, 
 {
 	if (version == 0)
 		return check_new(starting, "empty", err);
-	if ((version < IDS_SINCE ? check_old(starting, db, version, err)
-				 : check_before(starting, db, err)) != 0)
+	if (version < IDS_SINCE ? check_old(starting, db, version, err) != 0
+				: check_before(starting, db, err) != 0)
 		return -1;
 	return starting->reads_only ? 0 : keep_old(starting, version, err);
+}
+
+/* Judges the identity before the migration changes anything. A copy may be migrated first. */
+static int check_before(struct starting *starting, struct db *db, struct error *err)
+{
+	static const char SQL_CHANGE[] = "SELECT change FROM sums";
+	struct store_identity store;
+	struct error why = {0};
+	int64_t change = 0;
+	if (starting->reads_only)
+		return 0;
+	if (store_row_read(db, &store, err) != 0 || db_find_i64(db, SQL_CHANGE, &change, err) < 0)
+		return -1;
+	starting->is_asked = true;
+	if (judge_identity(starting, &store, change, &why, err) != 0)
+		return -1;
+	return why.kind == ERROR_NONE ? 0 : accept_old(starting, &why, change, err);
 }
 
 /* For a program that knows this schema: the catalog, and for a day the packs that it names. */
@@ -340,75 +359,48 @@ static int keep_old(const struct starting *starting, int version, struct error *
 	return holds == NULL ? 0 : backup_holds_take(holds, "before-migration", &ignored, err);
 }
 
-/* A catalog that will be refused must not be migrated first. */
-static int check_before(struct starting *starting, struct db *db, struct error *err)
-{
-	static const char SQL_CHANGE[] = "SELECT change FROM sums";
-	if (starting->params->after_damage != AFTER_DAMAGE_REFUSE)
-		return 0; /* it is judged afterwards */
-	if (store_row_read(db, &starting->out->store, err) != 0 ||
-		db_find_i64(db, SQL_CHANGE, &starting->change, err) < 0)
-		return -1;
-	return check_identity(starting, err);
-}
-
-/* A catalog from before stores had ids gets one only if it belongs to the packs: each pack that it
- * names must be there. */
+/* A catalog from before stores had ids gets one only if it belongs to the packs. */
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
 	struct error why = {0};
-	if (check_has_no_id(starting, err) != 0)
+	const struct old_catalog old = {.db = db,
+		.version = version,
+		.path = starting->catalog_path,
+		.packs = starting->params->packs,
+		.store_has_id = starting->last.store.life > 0};
+	if (old_catalog_check_ids(&old, err) != 0)
 		return -1;
-	return named_packs_check(starting->params->packs, starting->catalog_path, db, version,
-		       &why) == 0
-		? 0
-		: accept_old(starting, &why, err);
+	return old_catalog_check_packs(&old, &why) == 0 ? 0 : accept_old(starting, &why, 0, err);
 }
 
-/* Checks that the store never had an id: neither `acknowledged` nor a pack has one. */
-static int check_has_no_id(const struct starting *starting, struct error *err)
+/* To only read it, it would have to be migrated too. */
+static int accept_old(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err)
 {
-	const struct pack_names names = {0};
-	const struct pack_origin none = {{0}, 0};
-	struct pack_recovery *packs =
-		pack_recovery_look(starting->params->packs, &names, &none, err);
-	if (packs == NULL)
-		return -1;
-	bool has_id = starting->last.store.life > 0 || pack_recovery_facts(packs)->foreign > 0;
-	pack_recovery_free(packs);
-	return !has_id
-		? 0
-		: error_set(err, ERROR_DAMAGED,
-			  "%s is from before stores had ids, and the store in this folder has one. Put"
-			  " its newest catalog back, with its -wal file.",
-			  starting->catalog_path);
-}
-
-static int accept_old(struct starting *starting, const struct error *why, struct error *err)
-{
-	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
-		return refuse_or_accept(starting, why, err);
+	if (starting->params->after_damage != AFTER_DAMAGE_READ_ONLY)
+		return refuse_or_accept(starting, why, change, err);
 	*err = *why;
 	return -1;
 }
 
 /* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on.
  * What the journal has is not given up: the next change would take its place there. */
-static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
+static int refuse_or_accept(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err)
 {
 	const enum after_damage policy = starting->params->after_damage;
 	const bool writes = policy == AFTER_DAMAGE_SERVE && !starting->reads_only;
 	struct lost_changes lost = {.kept = 0};
 	if (policy == AFTER_DAMAGE_REFUSE || writes)
-		lost_changes_look(starting->params->folder, starting->change, &lost);
+		lost_changes_look(starting->params->folder, change, &lost);
 	return writes && lost_changes_come_back(&lost)
 		? lost_changes_refuse(&lost, why, err)
 		: judge_loss(starting, why, lost.remedy, err);
 }
 
 /* `remedy` follows on a refusal. */
-static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
-	struct error *err)
+static int judge_loss(
+	struct starting *starting, const struct error *why, const char *remedy, struct error *err)
 {
 	ASSERT(why->kind != ERROR_NONE);
 	starting->is_whole = false;
@@ -431,12 +423,24 @@ static int judge(struct starting *starting, struct error *err)
 /* Compares the catalog with the last acknowledgement. */
 static int check_identity(struct starting *starting, struct error *err)
 {
-	const struct store_identity *store = &starting->out->store;
-	const struct acknowledgement *last = &starting->last;
 	struct error why = {0};
-	const int64_t change = starting->change;
-	starting->is_whole &= starting->last.store.life > 0 && acknowledged_is_exact(last);
-	if (starting->last.store.life == 0)
+	starting->is_whole &=
+		starting->last.store.life > 0 && acknowledged_is_exact(&starting->last);
+	if (starting->is_asked && !starting->reads_only)
+		return 0;
+	const int64_t change = db_change(starting->out->db);
+	if (judge_identity(starting, &starting->out->store, change, &why, err) != 0)
+		return -1;
+	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, change, err);
+}
+
+/* Fails for the catalog of another store. *out_why: what it lacks; untouched when that is nothing.
+ * */
+static int judge_identity(const struct starting *starting, const struct store_identity *store,
+	int64_t change, struct error *out_why, struct error *err)
+{
+	const struct acknowledgement *last = &starting->last;
+	if (last->store.life == 0)
 		return 0;
 	if (memcmp(store->id, last->store.id, STORE_ID_BYTES) != 0)
 		return error_set(err, ERROR_DAMAGED,
@@ -444,17 +448,17 @@ static int check_identity(struct starting *starting, struct error *err)
 			" Put the right one back.",
 			starting->catalog_path);
 	if (store->life < last->store.life)
-		error_set(&why, ERROR_DAMAGED,
+		error_set(out_why, ERROR_DAMAGED,
 			"%s is older than this store: it was last used at start %" PRIu64
 			", and the newest"
 			" start was number %" PRIu64 ".",
 			starting->catalog_path, store->life, last->store.life);
 	else if (change < last->change)
-		error_set(&why, ERROR_DAMAGED,
+		error_set(out_why, ERROR_DAMAGED,
 			"%s ends with change %" PRId64 ", and change %" PRId64
 			" was acknowledged: %" PRId64 " changes are lost.",
 			starting->catalog_path, change, last->change, last->change - change);
-	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
+	return 0;
 }
 
 static int read_names(struct starting *starting, struct error *err)
@@ -501,7 +505,9 @@ static int check_packs(struct starting *starting, struct error *err)
 	else if (facts->missing > 0 && facts->missing == facts->named &&
 		!starting->params->memory_packs)
 		return refuse_without_packs(starting, facts, err);
-	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
+	return why.kind == ERROR_NONE
+		? 0
+		: refuse_or_accept(starting, &why, db_change(starting->out->db), err);
 }
 
 /* The folder of packs is gone, emptied, not mounted, or another store's. */
