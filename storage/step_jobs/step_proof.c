@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "storage/core/committer.h"
+#include "storage/core/run_feed.h"
 #include "storage/core/store.h"
 #include "storage/objects/scratch.h"
 #include "storage/run_tables/run_label.h"
@@ -184,6 +185,7 @@ static int proof_apply(struct change *base, struct db *db, struct error *err)
 		return -1;
 	if (verdict->counted != NULL && put_counts(db, row.id, verdict->counted, err) != 0)
 		return -1;
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), verdict->job->run);
 	if (verdict->verified == STEP_FAILED && note_failure(verdict, db, &row, err) != 0)
 		return -1;
 	return step_anchor_want_after(db, verdict->job->run, row.step, err);

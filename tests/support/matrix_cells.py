@@ -88,7 +88,7 @@ NAMES = {
     ),
     'signed in': (
         'GetSession SignOut ListSessions EndSession SignUrls HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets ListAllRuns ListKnownBuckets Overview'
+        'CreateHubBucket ListBuckets ListAllRuns ListKnownBuckets Overview LiveEvents'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
@@ -738,7 +738,12 @@ def body(text, ok=(200,)):
     return plan
 
 
+def follow_runs(matrix, cell):
+    cell.query['runs'] = '1'
+
+
 PLANS = {
+    'LiveEvents': follow_runs,
     **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
     'RunWebhook': write_run(None),
     'RunSettings': write_run('{"keep_steps":64}'),
