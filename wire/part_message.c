@@ -41,6 +41,8 @@ void part_message_print(const struct part_message *part, struct buffer *out)
 	json_writer_u64(&writer, "epoch", step->epoch);
 	json_writer_text(&writer, "label", step->label);
 	message_print_base(&writer, step);
+	if (step->has_publish_ms)
+		json_writer_u64(&writer, "publish_ms", step->publish_ms);
 	json_writer_raw(
 		&writer, "metadata", step->metadata.len > 0 ? step->metadata : span_text("{}"));
 	message_print_files(&writer, "files", step->files, step->file_count);
@@ -95,7 +97,8 @@ static int read_part(const struct json_node *root, struct arena *arena, struct p
 	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &step->label, err) !=
 		0)
 		return -1;
-	if (message_step_metadata(root, arena, &step->metadata, err) != 0)
+	if (message_publish_ms(root, step, err) != 0 ||
+		message_step_metadata(root, arena, &step->metadata, err) != 0)
 		return -1;
 	if (message_files(root, "files", arena, &step->files, &step->file_count, err) != 0)
 		return -1;

@@ -19,6 +19,7 @@ static int parse_answer_fields(const struct json_node *root, struct arena *arena
 	struct step_message *out, struct error *err);
 static int parse_proof(const struct json_node *root, struct arena *arena, struct step_message *out,
 	struct error *err);
+static int parse_changed(const struct json_node *root, struct step_message *out, struct error *err);
 static int parse_tensors(
 	const struct json_node *root, struct arena *arena, struct span *out, struct error *err);
 static void print_facts(struct json_writer *writer, const struct step_message *step);
@@ -218,6 +219,8 @@ static int parse_step(const struct json_node *root, struct arena *arena, struct 
 	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) !=
 		0)
 		return -1;
+	if (message_publish_ms(root, out, err) != 0)
+		return -1;
 	if (message_step_metadata(root, arena, &out->metadata, err) != 0 ||
 		parse_tensors(root, arena, &out->tensor_digests, err) != 0)
 		return -1;
@@ -226,10 +229,24 @@ static int parse_step(const struct json_node *root, struct arena *arena, struct 
 	return message_step_forms(root, arena, out, err);
 }
 
+int message_publish_ms(const struct json_node *root, struct step_message *out, struct error *err)
+{
+	out->has_publish_ms = !message_absent(root, "publish_ms");
+	if (!out->has_publish_ms)
+		return 0;
+	if (message_u64(root, "publish_ms", &out->publish_ms, err) != 0)
+		return -1;
+	return out->publish_ms <= STEP_PUBLISH_MAX_MS
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "\"publish_ms\" must be at most %llu, which is 31 days.",
+			  (unsigned long long)STEP_PUBLISH_MAX_MS);
+}
+
 static int parse_answer_fields(const struct json_node *root, struct arena *arena,
 	struct step_message *out, struct error *err)
 {
-	if (parse_proof(root, arena, out, err) != 0)
+	if (parse_proof(root, arena, out, err) != 0 || parse_changed(root, out, err) != 0)
 		return -1;
 	if (!message_absent(root, "anchor_due") &&
 		!json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
@@ -260,6 +277,18 @@ static int parse_proof(const struct json_node *root, struct arena *arena, struct
 	if (out->verified == STEP_PROOF_NONE)
 		return error_set(err, ERROR_INVALID,
 			"\"verified\" must be \"pending\", \"ok\" or \"failed\".");
+	return 0;
+}
+
+static int parse_changed(const struct json_node *root, struct step_message *out, struct error *err)
+{
+	const struct json_node *const changed = json_node_member(root, "changed");
+	out->has_changed = !message_absent(root, "changed");
+	if (!out->has_changed)
+		return 0;
+	if (message_u64(changed, "elements", &out->changed_elements, err) != 0 ||
+		message_u64(changed, "of", &out->changed_of, err) != 0)
+		return error_wrap(err, "changed");
 	return 0;
 }
 
@@ -295,6 +324,8 @@ static void print_facts(struct json_writer *writer, const struct step_message *s
 	message_print_base(writer, step);
 	if (step->created_ms != 0)
 		message_print_time(writer, "created", step->created_ms);
+	if (step->has_publish_ms)
+		json_writer_u64(writer, "publish_ms", step->publish_ms);
 }
 
 static void print_tensors(struct json_writer *writer, struct span digests)
@@ -314,6 +345,12 @@ static void print_proof(struct json_writer *writer, const struct step_message *s
 		json_writer_text(writer, "verified", span_text(step_proof_name(step->verified)));
 	if (step->verify_error.len > 0)
 		json_writer_text(writer, "verify_error", step->verify_error);
+	if (step->has_changed) {
+		json_writer_object(writer, "changed");
+		json_writer_u64(writer, "elements", step->changed_elements);
+		json_writer_u64(writer, "of", step->changed_of);
+		json_writer_end(writer, '}');
+	}
 	if (step->anchor_due)
 		json_writer_bool(writer, "anchor_due", true);
 	rollback_message_print(&step->rollback, writer);

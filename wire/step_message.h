@@ -29,6 +29,7 @@ enum {
 	STEP_REASON_MAX_BYTES = 4096,
 	STEP_LINKS_MAX = 65536
 };
+#define STEP_PUBLISH_MAX_MS (UINT64_C(31) * 24 * 60 * 60 * 1000)
 
 enum step_form_kind { STEP_ANCHOR = 0, STEP_DELTA = 1 };
 
@@ -83,6 +84,15 @@ struct step_message {
 	bool collected;           /* answers only */
 	enum step_proof verified; /* answers only */
 	struct span verify_error; /* why the proof failed; empty otherwise */
+	/* From the publisher's begin of the step to its publish request, at most
+	 * STEP_PUBLISH_MAX_MS. */
+	bool has_publish_ms;
+	uint64_t publish_ms;
+	/* answers only: how many elements of the checkpoint's the step changed, as the proof has
+	 * counted them */
+	bool has_changed;
+	uint64_t changed_elements;
+	uint64_t changed_of;
 	/* answers to a publish only: the next step should bring an anchor; the fleet is held */
 	bool anchor_due;
 	struct rollback_message rollback;
@@ -103,8 +113,8 @@ const struct step_form *step_message_form(
 	const struct step_message *step, enum step_form_kind kind);
 uint64_t step_form_bytes(const struct step_form *form); /* at most INT64_MAX */
 /* XXH3-128 of all that a republish must repeat: facts, files and forms, without epoch, versions,
- * keys and times. The digest of a parsed message does not depend on the order in which its parts
- * came. The server stores it, so its input never changes. */
+ * keys, times and what the publish took. The digest of a parsed message does not depend on the
+ * order in which its parts came. The server stores it, so its input never changes. */
 struct digest128 step_message_content_digest(const struct step_message *step);
 
 /* The step that a run was forked from. */

@@ -47,6 +47,8 @@ int message_step_metadata(
 	const struct json_node *root, struct arena *arena, struct span *out, struct error *err);
 int message_step_forms(const struct json_node *root, struct arena *arena, struct step_message *out,
 	struct error *err);
+/* Refuses a time over STEP_PUBLISH_MAX_MS. */
+int message_publish_ms(const struct json_node *root, struct step_message *out, struct error *err);
 void message_print_base(struct json_writer *writer, const struct step_message *step);
 
 /* Input of content digests: a number is 8 bytes little-endian, a text its length and its bytes. */

@@ -90,6 +90,8 @@ enum next delete_step_begin(struct exchange *exchange);
 
 /* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published, also
  * when the key was overwritten or deleted since. */
+enum next step_changes_begin(struct exchange *exchange);
+enum next step_changes_resume(struct exchange *exchange);
 enum next step_object_begin(struct exchange *exchange);
 enum next step_object_resume(struct exchange *exchange);
 

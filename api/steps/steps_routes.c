@@ -60,6 +60,8 @@ const struct route steps_routes[] = {
 		&face_steps, "PutPart", put_part_begin, put_part_finish, put_part_resume},
 	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps,
 		"DeleteStep", delete_step_begin, NULL, steps_request_resume_empty},
+	{READ, RUN "/steps/{step}/changes", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
+		"StepChanges", step_changes_begin, NULL, step_changes_resume},
 	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
 		"StepObject", step_object_begin, NULL, step_object_resume},
 	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,

@@ -12,6 +12,7 @@
 static int list_from(struct session *session, struct remote *remote, const struct run_name *run,
 	uint64_t from, struct error *err);
 static void say_step(struct session *session, const struct step_message *step);
+static void format_facts(const struct step_message *step, char *out, size_t size);
 static void say_json(struct session *session, const struct step_message *step, const char *digest,
 	const char *created);
 static void add_form(struct json_writer *writer, const struct step_form *form);
@@ -64,6 +65,7 @@ static void say_step(struct session *session, const struct step_message *step)
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
 	char forms[128] = "";
+	char facts[96] = "";
 	digest128_format(&step->digest, digest);
 	clock_format_iso(step->created_ms, created);
 	say_json(session, step, digest, created);
@@ -74,11 +76,24 @@ static void say_step(struct session *session, const struct step_message *step)
 		snprintf(forms + used, sizeof(forms) - used, "%s%s %s", i > 0 ? ", " : "",
 			step_form_kind_name(step->forms[i].kind), size);
 	}
-	output_result(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created,
-		digest, step->collected ? "removed" : forms, step->label.len > 0 ? "  " : "",
-		(int)step->label.len, (const char *)step->label.data,
+	format_facts(step, facts, sizeof(facts));
+	output_result(&session->output, "%6" PRIu64 "  %s  %s  %s%s%s%.*s%s%.*s", step->step,
+		created, digest, step->collected ? "removed" : forms, facts,
+		step->label.len > 0 ? "  " : "", (int)step->label.len,
+		(const char *)step->label.data,
 		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "",
 		(int)step->verify_error.len, (const char *)step->verify_error.data);
+}
+
+/* What is known of the density and of the time that the publish took. */
+static void format_facts(const struct step_message *step, char *out, size_t size)
+{
+	size_t used = 0;
+	if (step->has_changed && step->changed_of > 0)
+		used = (size_t)snprintf(out, size, "  %.2f%% changed",
+			100 * (double)step->changed_elements / (double)step->changed_of);
+	if (step->has_publish_ms)
+		snprintf(out + used, size - used, "  %.1f s", (double)step->publish_ms / 1000);
 }
 
 static void say_json(struct session *session, const struct step_message *step, const char *digest,
@@ -97,6 +112,14 @@ static void say_json(struct session *session, const struct step_message *step, c
 	if (step->verify_error.len > 0)
 		json_writer_text(&line.writer, "verify_error", step->verify_error);
 	json_writer_text(&line.writer, "created", span_text(created));
+	if (step->has_publish_ms)
+		json_writer_u64(&line.writer, "publish_ms", step->publish_ms);
+	if (step->has_changed) {
+		json_writer_object(&line.writer, "changed");
+		json_writer_u64(&line.writer, "elements", step->changed_elements);
+		json_writer_u64(&line.writer, "of", step->changed_of);
+		json_writer_end(&line.writer, '}');
+	}
 	if (step->metadata.len > 0)
 		json_writer_raw(&line.writer, "metadata", step->metadata);
 	json_writer_array(&line.writer, "forms");

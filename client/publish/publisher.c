@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "client/publish/publish_choice.h"
@@ -86,7 +87,10 @@ int publisher_check(struct session *session, const char *run, const struct publi
 int publisher_run(struct session *session, const char *run, const struct publish_order *order,
 	struct publish_outcome *out_outcome, struct error *err)
 {
-	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	struct publisher publisher = {.session = session,
+		.order = order,
+		.state = {.lock_fd = -1},
+		.began_ms = clock_monotonic_ms()};
 	int result = connect_publisher(&publisher, run, err);
 	if (result == 0)
 		result = check_checkpoint(session, order, err);
@@ -376,6 +380,14 @@ int publisher_send(struct publisher *publisher, const struct snapshot *snapshot,
 	return 0;
 }
 
+uint64_t publisher_ms_since(int64_t began_ms)
+{
+	const int64_t ms = clock_monotonic_ms() - began_ms;
+	if (ms < 0)
+		return 0;
+	return (uint64_t)ms < STEP_PUBLISH_MAX_MS ? (uint64_t)ms : STEP_PUBLISH_MAX_MS;
+}
+
 static int send_step(struct publisher *publisher, const struct snapshot *snapshot,
 	struct publish_forms *forms, struct error *err)
 {
@@ -421,6 +433,8 @@ static void fill_message(struct step_message *message, const struct publisher *p
 			snapshot->tensor_count * sizeof(*snapshot->tensor_digests)),
 		.files = snapshot->files,
 		.file_count = snapshot->file_count,
+		.has_publish_ms = true,
+		.publish_ms = publisher_ms_since(publisher->began_ms),
 	};
 	if (state->has_committed) {
 		message->base_step = state->committed.step;

@@ -76,6 +76,7 @@ struct publisher {
 	bool has_head;
 	struct step_message head; /* the run's head, as the server describes it */
 	bool anchor_due;          /* the server wants an anchor with the next step */
+	int64_t began_ms;         /* monotonic, when publisher_run began */
 	bool adopted;             /* the pending step turned out to be published */
 	struct publish_outcome outcome;
 };
@@ -96,5 +97,7 @@ int publisher_check(struct session *session, const char *run, const struct publi
  * the run's first step. */
 int publisher_run(struct session *session, const char *run, const struct publish_order *order,
 	struct publish_outcome *out_outcome, struct error *err);
+/* What a publish that began then (clock_monotonic_ms) has taken so far, as its manifest may say. */
+uint64_t publisher_ms_since(int64_t began_ms);
 
 #endif

@@ -182,6 +182,8 @@ static void fill_part(
 		.files = self->share.files,
 		.file_count = self->share.file_count,
 		.form_count = 1,
+		.has_publish_ms = true,
+		.publish_ms = publisher_ms_since(self->began_ms),
 	};
 	if (self->has_head) {
 		out->step.base_step = self->head.step;

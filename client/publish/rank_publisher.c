@@ -90,8 +90,11 @@ bool rank_publisher_has_files(
 int rank_publisher_run(struct session *session, const char *run, const struct publish_order *order,
 	const struct rank_order *rank, struct publish_outcome *out_outcome, struct error *err)
 {
-	struct rank_publisher self = {
-		.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
+	struct rank_publisher self = {.session = session,
+		.order = order,
+		.rank = rank,
+		.state = {.lock_fd = -1},
+		.began_ms = clock_monotonic_ms()};
 	ASSERT(rank->rank < rank->ranks);
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;

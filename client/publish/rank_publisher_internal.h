@@ -27,6 +27,7 @@ struct rank_publisher {
 	struct step_object *objects; /* one for each of these; NULL until described */
 	enum step_form_kind kind;
 	struct publish_outcome outcome;
+	int64_t began_ms; /* monotonic, when rank_publisher_run began */
 };
 
 /* In rank_publisher.c: whether the step has all these files among its own. */

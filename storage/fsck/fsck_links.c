@@ -46,6 +46,9 @@ static const struct link links[] = {
 	{FINDING_LINK, "step row", "It is kept and has no manifest.", FROM_STEP,
 		"SELECT id, id FROM steps WHERE state = 0 AND id NOT IN (SELECT step FROM"
 		" step_manifests)"},
+	{FINDING_LINK, "step row", "What it changed was counted, and it is not kept.", FROM_STEP,
+		"SELECT step, step FROM step_changes WHERE step NOT IN (SELECT id FROM steps WHERE"
+		" state = 0)"},
 	{FINDING_LINK, "step row", "Its run is not in the catalog.", FROM_STEP,
 		"SELECT id, id FROM steps WHERE run NOT IN (SELECT id FROM runs)"},
 	{FINDING_LINK, "fold", "An object that it names is not in the catalog.", FROM_NOTHING,

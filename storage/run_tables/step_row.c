@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/db/row_sum.h"
+#include "storage/run_tables/step_changes_row.h"
 
 static const char SQL_STEP_FIND[] =
 	"SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step = ?2";
@@ -51,6 +52,7 @@ static void read_digest(struct db_statement *statement, int column, struct diges
 static int first_row(struct db_statement *statement, struct step_row *out, struct error *err);
 static struct db_statement *query_at(
 	struct db *db, const char *sql, int64_t run, uint64_t step, struct error *err);
+static int remove_rest(struct db *db, int64_t id, struct error *err);
 static int64_t bound(uint64_t step);
 static struct db_value digest_value(const struct digest128 *digest);
 static struct db_value form_value(const struct step_row *row, enum step_form_kind kind);
@@ -179,9 +181,7 @@ int step_row_load_reason(
 
 int step_row_collect(struct db *db, int64_t id, struct error *err)
 {
-	return db_run(db, SQL_STEP_COLLECT, err, db_i64(id)) != 0
-		? -1
-		: db_run(db, SQL_MANIFEST_REMOVE, err, db_i64(id));
+	return db_run(db, SQL_STEP_COLLECT, err, db_i64(id)) != 0 ? -1 : remove_rest(db, id, err);
 }
 
 int step_row_set_released(struct db *db, int64_t id, struct error *err)
@@ -191,9 +191,14 @@ int step_row_set_released(struct db *db, int64_t id, struct error *err)
 
 int step_row_remove(struct db *db, int64_t id, struct error *err)
 {
+	return remove_rest(db, id, err) != 0 ? -1 : db_run(db, SQL_STEP_REMOVE, err, db_i64(id));
+}
+
+static int remove_rest(struct db *db, int64_t id, struct error *err)
+{
 	return db_run(db, SQL_MANIFEST_REMOVE, err, db_i64(id)) != 0
 		? -1
-		: db_run(db, SQL_STEP_REMOVE, err, db_i64(id));
+		: step_changes_row_remove(db, id, err);
 }
 
 int step_row_add_manifest(struct db *db, int64_t id, struct span manifest,

@@ -81,7 +81,7 @@ void step_row_read(struct db_statement *scan, struct step_row *out);
 
 /* Adds the row of a kept step and sets row->id. */
 int step_row_add(struct db *db, int64_t run, struct step_row *row, struct error *err);
-/* Removes the manifest and leaves the row as a tombstone. */
+/* Removes the manifest and what was counted, and leaves the row as a tombstone. */
 int step_row_collect(struct db *db, int64_t id, struct error *err);
 int step_row_set_released(struct db *db, int64_t id, struct error *err);
 int step_row_remove(struct db *db, int64_t id, struct error *err);

@@ -29,6 +29,7 @@ struct step_part_set {
 static bool same_forms(const struct step_message *a, const struct step_message *b);
 static int merge_form(
 	struct step_part_set *set, size_t form, struct step_form *out, struct error *err);
+static void merge_publish_ms(const struct step_part_set *set, struct step_message *out);
 static int too_large(struct error *err);
 static int step_part_set_compare_objects(const void *a, const void *b);
 static int twice(
@@ -77,6 +78,7 @@ int step_part_set_merge(struct step_part_set *set, struct step_message *out, str
 			(unsigned long long)set->parts);
 	ASSERT(set->count > 0);
 	*out = set->messages[0]->step;
+	merge_publish_ms(set, out);
 	for (size_t form = 0; form < out->form_count; form++)
 		if (merge_form(set, form, &out->forms[form], err) != 0)
 			return -1;
@@ -97,6 +99,19 @@ int step_part_set_fill(struct step_part_set *set, const struct schema *schema,
 	step->tensor_digests = span_of(digests, schema_count(schema) * sizeof(*digests));
 	step->digest = schema_checkpoint_digest(schema, digests);
 	return 0;
+}
+
+/* The step took as long as the slowest of its parts. */
+static void merge_publish_ms(const struct step_part_set *set, struct step_message *out)
+{
+	for (size_t i = 1; i < set->count; i++) {
+		const struct step_message *const step = &set->messages[i]->step;
+		if (!step->has_publish_ms ||
+			(out->has_publish_ms && out->publish_ms >= step->publish_ms))
+			continue;
+		out->has_publish_ms = true;
+		out->publish_ms = step->publish_ms;
+	}
 }
 
 static bool same_forms(const struct step_message *a, const struct step_message *b)

@@ -5,6 +5,7 @@
 #include "base/encode.h"
 #include "storage/objects/object_row.h"
 #include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_changes_row.h"
 #include "storage/runs/run.h"
 #include "storage/runs/step_pin.h"
 #include "storage/versions/version.h"
@@ -20,6 +21,7 @@ struct step_list {
 static bool copy_objects(const struct step_form *form, struct arena *arena, struct step_form *out);
 static int add_proof(struct db *db, const struct step_row *row, struct arena *arena,
 	struct step_message *out, struct error *err);
+static int add_changes(struct db *db, int64_t id, struct step_message *out, struct error *err);
 static void add_urls(struct step_message *step, struct arena *arena);
 static int find_latest(struct db *db, const struct run_latest_params *params, struct arena *arena,
 	struct step_message *out, struct error *err);
@@ -50,6 +52,7 @@ bool step_copy(const struct step_message *step, struct arena *arena, struct step
 	out->label = arena_copy(arena, step->label);
 	out->verified = STEP_PROOF_NONE; /* a request does not decide this */
 	out->verify_error = span_of(NULL, 0);
+	out->has_changed = false;
 	out->anchor_due = false;
 	out->metadata = arena_copy(arena, step->metadata);
 	out->tensor_digests = arena_copy(arena, step->tensor_digests);
@@ -213,9 +216,19 @@ static int add_proof(struct db *db, const struct step_row *row, struct arena *ar
 		[STEP_FAILED] = STEP_PROOF_FAILED,
 		[STEP_UNCHECKED] = STEP_PROOF_NONE};
 	out->verified = proofs[row->verified];
-	return row->verified == STEP_FAILED
-		? step_row_load_reason(db, row->id, arena, &out->verify_error, err)
-		: 0;
+	if (row->verified == STEP_FAILED)
+		return step_row_load_reason(db, row->id, arena, &out->verify_error, err);
+	return row->verified == STEP_PROVEN ? add_changes(db, row->id, out, err) : 0;
+}
+
+static int add_changes(struct db *db, int64_t id, struct step_message *out, struct error *err)
+{
+	struct step_changes changes = {0};
+	const int found = step_changes_row_find(db, id, &changes, err);
+	out->has_changed = found == 1;
+	out->changed_elements = changes.changed;
+	out->changed_of = changes.elements;
+	return found < 0 ? -1 : 0;
 }
 
 /* Adds URLs relative to the run: "steps/5/objects/delta/delta.safetensors". */

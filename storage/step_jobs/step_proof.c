@@ -1,16 +1,19 @@
 /* find an unproven step --> decode its forms and compare their digests (step_proof_digests.c)
- *      --> one change: the verdict, its reason, an event for the webhook, the next wanted anchor
+ *      --> one change: the verdict, its reason, what the delta changes, an event for the webhook,
+ *          the next wanted anchor
  *
  * A failure that says nothing about the step leaves it unproven, and the worker tries it again. */
 #include "storage/step_jobs/step_proof.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
 #include "storage/core/committer.h"
 #include "storage/core/run_feed.h"
 #include "storage/core/store.h"
 #include "storage/objects/scratch.h"
 #include "storage/run_tables/run_label.h"
+#include "storage/run_tables/step_changes_row.h"
 #include "storage/runs/step_anchor_base.h"
 #include "storage/runs/webhook.h"
 
@@ -22,9 +25,19 @@ struct verdict {
 	const struct step_job *job;
 	enum step_verified verified;
 	struct span reason;
+	const struct counted *counted; /* NULL: nothing was counted */
+};
+/* What differs from the step before, as its delta was decoded. */
+struct counted {
+	bool is_known;
+	struct step_changes sums;
+	uint64_t *tensors; /* in schema order */
+	size_t count;
 };
 
 static int proof_run(struct step_work *work, const struct step_job *job, struct error *err);
+static int prove_and_settle(struct step_work *work, const struct step_job *job,
+	struct step_row *row, struct counted *counted, struct error *err);
 static int proof_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err);
 
 const struct step_job_kind step_proof_job = {"proof", proof_find_next, proof_run};
@@ -41,12 +54,37 @@ bool step_proof_is_verdict(enum error_kind kind)
 	return false;
 }
 
+static void count_begin(struct step_source *source, struct counted *counted)
+{
+	const struct schema *const schema = step_source_chain(source)->schema;
+	counted->count = schema_count(schema);
+	counted->tensors = memory_new_array(counted->count + 1, sizeof(*counted->tensors));
+	counted->is_known = step_source_count(source, counted->tensors);
+}
+
+static void count_end(struct step_source *source, struct counted *counted)
+{
+	const struct schema *const schema = step_source_chain(source)->schema;
+	for (size_t i = 0; i < counted->count; i++) {
+		counted->sums.elements += schema_tensor_units(schema_tensor(schema, i));
+		counted->sums.changed += counted->tensors[i];
+	}
+}
+
+static void count_release(struct counted *counted)
+{
+	free(counted->tensors);
+}
+
+/* `counted` is filled in when the delta is proven. */
 static int prove_form(struct step_work *work, const struct step_job *job, enum step_source_via via,
-	struct error *err)
+	struct counted *counted, struct error *err)
 {
 	struct step_digests digests = {.tensors = NULL};
 	struct step_source *const source =
 		step_source_open(work->store, work, job->run, job->step, via, err);
+	if (source != NULL && via == STEP_VIA_DELTA)
+		count_begin(source, counted);
 	int result = source == NULL
 		? -1
 		: step_digests_find(step_source_tensors(source), step_source_files(source),
@@ -56,6 +94,8 @@ static int prove_form(struct step_work *work, const struct step_job *job, enum s
 			(int64_t)schema_bytes(step_source_chain(source)->schema));
 		result = step_digests_check(source, &digests, err);
 	}
+	if (result == 0 && counted->is_known)
+		count_end(source, counted);
 	step_digests_release(&digests);
 	step_source_close(source);
 	return result != 0 ? error_wrap(err, via == STEP_VIA_ANCHOR ? "its anchor" : "its delta")
@@ -82,16 +122,17 @@ static int delta_counts(struct step_work *work, const struct step_job *job,
 }
 
 static int prove(struct step_work *work, const struct step_job *job, const struct step_row *row,
-	struct error *err)
+	struct counted *counted, struct error *err)
 {
 	bool counts;
 	ASSERT(row->verified == STEP_UNPROVEN && row->state == STEP_KEPT);
 	if (delta_counts(work, job, row, &counts, err) != 0)
 		return -1;
-	if (row->has_form[STEP_ANCHOR] && prove_form(work, job, STEP_VIA_ANCHOR, err) != 0)
+	if (row->has_form[STEP_ANCHOR] && prove_form(work, job, STEP_VIA_ANCHOR, counted, err) != 0)
 		return -1;
-	if (!counts || prove_form(work, job, STEP_VIA_DELTA, err) == 0)
+	if (!counts || prove_form(work, job, STEP_VIA_DELTA, counted, err) == 0)
 		return 0;
+	counted->is_known = false;
 	/* the step before may have gone while its delta was read */
 	struct error ignored = {0};
 	return delta_counts(work, job, row, &counts, &ignored) == 0 && !counts ? 0 : -1;
@@ -126,6 +167,12 @@ static int note_failure(
 	return found;
 }
 
+static int put_counts(struct db *db, int64_t step, const struct counted *counted, struct error *err)
+{
+	return step_changes_row_put(
+		db, step, &counted->sums, counted->tensors, counted->count, err);
+}
+
 static int proof_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct verdict *const verdict = (const struct verdict *)base;
@@ -135,6 +182,8 @@ static int proof_apply(struct change *base, struct db *db, struct error *err)
 	if (found != 1)
 		return found;
 	if (step_row_set_verified(db, row.id, verdict->verified, verdict->reason, err) != 0)
+		return -1;
+	if (verdict->counted != NULL && put_counts(db, row.id, verdict->counted, err) != 0)
 		return -1;
 	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), verdict->job->run);
 	if (verdict->verified == STEP_FAILED && note_failure(verdict, db, &row, err) != 0)
@@ -158,13 +207,15 @@ static void log_verdict(struct store *store, const struct verdict *verdict)
 		log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
 }
 
+/* With `failure` NULL the step is proven, and `counted` is kept with it. */
 static int settle(struct step_work *work, const struct step_job *job, const struct error *failure,
-	struct error *err)
+	const struct counted *counted, struct error *err)
 {
 	struct verdict verdict = {.change = {.apply = proof_apply},
 		.store = work->store,
 		.job = job,
-		.verified = STEP_PROVEN};
+		.verified = STEP_PROVEN,
+		.counted = failure == NULL && counted->is_known ? counted : NULL};
 	if (failure != NULL) {
 		verdict.verified = STEP_FAILED;
 		verdict.reason = span_text(failure->text);
@@ -189,18 +240,27 @@ static int read_unproven(
 static int proof_run(struct step_work *work, const struct step_job *job, struct error *err)
 {
 	struct step_row row;
-	struct error failure = {0};
+	struct counted counted = {.is_known = false};
 	const int found = read_unproven(work, job, &row, err);
 	if (found != 1)
 		return found;
-	if (prove(work, job, &row, &failure) == 0)
-		return settle(work, job, NULL, err);
+	const int result = prove_and_settle(work, job, &row, &counted, err);
+	count_release(&counted);
+	return result;
+}
+
+static int prove_and_settle(struct step_work *work, const struct step_job *job,
+	struct step_row *row, struct counted *counted, struct error *err)
+{
+	struct error failure = {0};
+	if (prove(work, job, row, counted, &failure) == 0)
+		return settle(work, job, NULL, counted, err);
 	scratch_hide_paths(work->store, &failure); /* clients see the reason */
 	if (step_proof_is_verdict(failure.kind))
-		return settle(work, job, &failure, err);
+		return settle(work, job, &failure, counted, err);
 	*err = failure;
-	return read_unproven(work, job, &row, &failure) == 0 ? 0
-							     : -1; /* removed while it was read */
+	return read_unproven(work, job, row, &failure) == 0 ? 0
+							    : -1; /* removed while it was read */
 }
 
 static int proof_find_next(struct db *db, int64_t after, struct step_job *out, struct error *err)

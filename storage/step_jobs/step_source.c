@@ -101,6 +101,20 @@ int64_t step_source_version(const struct step_source *source, struct span path)
 	return object == NULL ? 0 : object->version;
 }
 
+bool step_source_count(struct step_source *source, uint64_t *changed)
+{
+	const struct step_chain *const chain = &source->chain;
+	const size_t deltas = chain->delta_count;
+	if (chain->start.step == chain->row.step)
+		return false;
+	if (deltas == 0 || chain->deltas[deltas - 1].step != chain->row.step)
+		return true; /* its delta has no objects, so nothing changes */
+	if (delta_reader_checkpoint(delta_stack_reader(source->stack, deltas)) != NULL)
+		return false;
+	delta_stack_count(source->stack, changed);
+	return true;
+}
+
 static int open_stack(struct step_source *source, struct error *err)
 {
 	const size_t count = source->chain.delta_count;

@@ -30,5 +30,10 @@ const struct step_chain *step_source_chain(const struct step_source *source);
 /* The version that is this file of the checkpoint, whole; 0 when there is none, because the bytes
  * only come from decoding. */
 int64_t step_source_version(const struct step_source *source, struct span path);
+/* Has the source count what the step's own delta changes against the step before, while its tensors
+ * are read (delta_source_count). `changed` is the caller's, one for each tensor, all 0. False when
+ * it cannot tell: it does not read the step's delta, or that is a full checkpoint. Before the first
+ * read. */
+bool step_source_count(struct step_source *source, uint64_t *changed);
 
 #endif

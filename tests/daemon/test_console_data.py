@@ -2,9 +2,14 @@
 import hashlib
 import json
 import os
+import random
+import sqlite3
+import time
 import unittest
 import urllib.parse
 
+from tests.daemon.test_step_proof import FORMATS, STEPS, Proofs
+from tests.support.checkpoints import read_safetensors, write_safetensors
 from tests.support.daemon import ROOT_TOKEN, Daemon
 
 KEYS = {'a': 1, 'a-b': 2, 'a/1': 3, 'a/2': 4, 'a/b/c': 5, 'a/b/d': 6, 'a0': 7, 'c//d': 8, 'Ünï/ö': 9, 'z': 10}
@@ -223,6 +228,178 @@ class Store(unittest.TestCase):
             self.assertEqual(daemon.request('GET', '/-/packs', token=token).status, 403)
             self.assertEqual(daemon.request('GET', '/-/storage', token=make_key(daemon)).status, 403)
             self.assertEqual(get(daemon, '/-/buckets', token), {'buckets': []})
+
+
+def count_changed(before, after, width=2):
+    """{name: elements whose bytes differ} of two checkpoint files."""
+    old, new = read_safetensors(before), read_safetensors(after)
+    kind = {1: 'B', 2: 'H', 4: 'I', 8: 'Q'}[width]
+    return {name: sum(a != b for a, b in zip(memoryview(old[name][2]).cast(kind), memoryview(data).cast(kind)))
+            for name, (_, _, data) in new.items()}
+
+
+class Changes(Proofs):
+    def counts(self, step):
+        reply = self.call('GET', f'/steps/{step}/changes')
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json()
+
+    def check_counts(self, step, expected):
+        """The three places that tell it say the same."""
+        said = self.counts(step)
+        self.assertEqual({tensor['name']: tensor['changed'] for tensor in said['tensors']}, expected)
+        self.assertEqual(said['changed'], sum(expected.values()))
+        self.assertEqual(said['elements'], sum(tensor['elements'] for tensor in said['tensors']))
+        short = {'elements': said['changed'], 'of': said['elements']}
+        self.assertEqual(self.call('GET', f'/steps/{step}').json()['changed'], short)
+        listed = {known['step']: known for known in self.call('GET', '/steps').json()['steps']}
+        self.assertEqual(listed[step]['changed'], short)
+        return said
+
+    def not_counted(self, step, why):
+        reply = self.call('GET', f'/steps/{step}/changes')
+        self.assertEqual((reply.status, reply.code()), (404, 'not_found'), reply.body)
+        self.assertIn(why, reply.json()['error']['message'])
+        known = self.call('GET', f'/steps/{step}').json()
+        self.assertNotIn('changed', known)
+
+    def test_every_format_is_counted(self):
+        daemon = self.start()
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            forms = [self.delta_form(step, form=FORMATS[step % len(FORMATS)])] + ([self.anchor_form(step)] if step == 2 else [])
+            self.publish(step, *forms)
+        self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
+        self.not_counted(0, 'no delta')
+        for step in range(1, STEPS + 1):
+            said = self.check_counts(step, count_changed(self.checkpoints[step - 1], self.checkpoints[step]))
+            tensors = read_safetensors(self.checkpoints[step])
+            self.assertEqual([[t['dtype'], t['shape'], t['elements']] for t in said['tensors']],
+                             [['BF16', tensors[t['name']][1], len(tensors[t['name']][2]) // 2] for t in said['tensors']])
+        shown = daemon.client('steps', 'models/run').stdout.splitlines()
+        density = 100 * self.counts(STEPS)['changed'] / self.counts(STEPS)['elements']
+        self.assertIn(f'{density:.2f}% changed', shown[STEPS])
+        self.assertNotIn('changed', shown[0])
+        told = json.loads(daemon.client('steps', '--json', 'models/run').stdout.splitlines()[STEPS])
+        self.assertEqual(told['changed'], self.call('GET', f'/steps/{STEPS}').json()['changed'])
+
+    def test_counts_go_with_their_steps(self):
+        daemon = self.start()
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1))
+        self.publish(2, self.delta_form(2), self.anchor_form(2))
+        self.settled(3)
+        counts = self.counts(2)
+        daemon.stop()
+        daemon.start()
+        self.assertEqual(self.counts(2), counts)
+        self.assertEqual(self.call('DELETE', '/steps/1').status, 204)
+        gone = self.call('GET', '/steps/1/changes')
+        self.assertEqual((gone.status, gone.code()), (410, 'collected'))
+        self.assertEqual(self.rows(), 1)
+        self.assertEqual(self.counts(2), counts)
+        self.assertEqual(self.call('DELETE', '').status, 204)
+        self.assertEqual(self.call('GET', '/steps/2/changes').status, 404)
+        self.waits_until(lambda: self.rows() == 0)
+
+    def rows(self):
+        """Of the table, in the catalog with all that is in its log."""
+        with sqlite3.connect(f'file:{self.daemon.folder}/catalog.db?mode=ro', uri=True) as catalog:
+            return catalog.execute('SELECT count(*) FROM step_changes').fetchone()[0]
+
+    def waits_until(self, is_so):
+        limit = time.monotonic() + 60
+        while not is_so():
+            self.assertLess(time.monotonic(), limit, self.daemon.log())
+            time.sleep(0.02)
+
+    def test_what_is_not_known_is_not_told(self):
+        daemon = self.start('--step-work=no')
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1))
+        self.not_counted(1, 'not through yet')
+        self.publish(2, self.anchor_form(2))
+        self.publish(3, self.delta_form(3, target=4))
+        daemon.stop()
+        daemon.arguments = []
+        daemon.start()
+        self.assertEqual([step['verified'] for step in self.settled(4)], ['ok', 'ok', 'ok', 'failed'])
+        self.check_counts(1, count_changed(self.checkpoints[0], self.checkpoints[1]))
+        self.not_counted(2, 'no delta')
+        self.not_counted(3, 'failed')
+        self.assertEqual(self.call('GET', '/steps/9/changes').code(), 'no_step')
+        self.assertEqual(self.call('PUT', '/settings', {'verify': False}).status, 200)
+        self.publish(4, self.anchor_form(4))
+        self.publish(5, self.delta_form(5))
+        self.not_counted(5, 'verify was off')
+
+    def test_kills_between_lose_no_count(self):
+        daemon = self.start('--step-rate', '1')  # MiB/s: slow enough to be caught at it
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            self.publish(step, self.delta_form(step))
+            daemon.kill()
+            daemon.start()
+        daemon.stop()
+        daemon.arguments = []
+        daemon.start()
+        self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
+        for step in range(1, STEPS + 1):
+            self.check_counts(step, count_changed(self.checkpoints[step - 1], self.checkpoints[step]))
+        daemon.stop()
+        daemon.command('fsck')
+        daemon.start()
+
+    def test_what_a_publisher_sends_is_counted(self):
+        """Of all widths: dtypes of 1, 2, 4 and 8 bytes, a tensor that stays, one that changes whole, one without elements, and steps that are
+        equal. And it says how long it took."""
+        daemon = self.start()
+        paths = []
+        for step in range(3):
+            source = random.Random(min(step, 1))
+            tensors = {'whole': ('F32', [3000], source.randbytes(12000)), 'empty': ('F32', [0], b''), 'stays': ('BF16', [5], b'0123456789')}
+            for name, dtype, width in (('one', 'F8_E4M3', 1), ('two', 'F16', 2), ('four', 'F32', 4), ('eight', 'I64', 8)):
+                data = bytearray(width * 70_000)
+                for place in range(7 if step else 0):
+                    data[place * 9999 * width] = 1
+                tensors[name] = (dtype, [70_000], bytes(data))
+            path = os.path.join(self.scratch, f'widths-{step}.safetensors')
+            write_safetensors(path, tensors)
+            paths.append(path)
+            daemon.client('publish', '--run', 'models/run', '--take-over', '--anchor', 'never' if step else 'always', path)
+        known = self.settled(3)
+        self.assertEqual([step['verified'] for step in known], ['ok'] * 3)
+        expected = {'empty': 0, 'stays': 0, 'one': 7, 'two': 7, 'four': 7, 'eight': 7}
+        old, new = (read_safetensors(path)['whole'][2] for path in paths[:2])
+        said = self.check_counts(1, {'whole': sum(old[at:at + 4] != new[at:at + 4] for at in range(0, len(old), 4)), **expected})
+        self.assertEqual(said['elements'], 3000 + 5 + 4 * 70_000)
+        self.assertEqual(self.counts(2)['changed'], 0)
+        self.assertEqual(known[2]['changed'], {'elements': 0, 'of': said['elements']})
+        for step in known:
+            self.assertIs(type(step['publish_ms']), int)
+            self.assertLess(step['publish_ms'], 120_000)
+        shown = daemon.client('steps', 'models/run').stdout.splitlines()
+        self.assertRegex(shown[2], r'  0\.00% changed  \d+\.\d s$')
+
+    def test_a_publish_is_repeated_whatever_it_took(self):
+        self.start()
+        form = self.anchor_form(0)
+        self.assertEqual(self.publish(0, form, publish_ms=1234)['publish_ms'], 1234)
+        self.assertEqual(self.publish(0, form, publish_ms=99)['publish_ms'], 1234)
+        self.publish(0, form)
+        self.assertEqual(self.call('GET', '/steps/0').json()['publish_ms'], 1234)
+        self.assertNotIn('publish_ms', self.publish(1, self.delta_form(1)))
+        self.assertNotIn('publish_ms', self.call('GET', '/steps').json()['steps'][1])
+        most = 31 * 24 * 3600 * 1000
+        for wrong in (-1, most + 1, 1.5, '7', 2**70, [], True):
+            body = {'step': 2, 'epoch': 1, 'digest': self.digests[2], 'forms': [form], 'files': [], 'publish_ms': wrong,
+                    'base': {'step': 1, 'digest': self.digests[1]}}
+            reply = self.call('PUT', '/steps/2', body)
+            self.assertEqual((reply.status, reply.code()), (400, 'invalid'), (wrong, reply.body))
+        # what a publisher says of changes is not asked for
+        self.assertNotIn('changed', self.publish(2, self.anchor_form(2), publish_ms=most, changed={'elements': 1, 'of': 2}))
+        self.settled(3)
+        self.assertNotIn('changed', self.call('GET', '/steps/2').json())
 
 
 if __name__ == '__main__':

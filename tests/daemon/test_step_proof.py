@@ -16,7 +16,9 @@ CONFLICT = 6
 FORMATS = ('ulp-class', 'trl-gap', 'trl-raw', 'slime-xor', 'slime-overwrite')
 
 
-class StepProof(unittest.TestCase):
+class Proofs(unittest.TestCase):
+    """Publishes the small series by hand, in any format, right or wrong."""
+
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.mkdtemp(prefix='deltabucket-test-')
@@ -84,6 +86,8 @@ class StepProof(unittest.TestCase):
             time.sleep(0.02)
         self.fail(f'not settled: {known}\n{self.daemon.log()}')
 
+
+class StepProof(Proofs):
     def test_a_series_is_proven(self):
         daemon = self.start()
         first = self.publish(0, self.anchor_form(0))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "weights/codec/element_scan.h"
 #include "weights/delta/entry_decoder.h"
 #include "weights/model/parallel.h"
 
@@ -20,6 +21,7 @@ struct delta_source {
 	const struct delta_reader *reader;
 	const struct delta_metadata *metadata; /* of the reader */
 	bool proves;                           /* slime's checksums are checked */
+	uint64_t *changed;                     /* for each tensor; NULL: nothing is counted */
 };
 struct delta_cursor {
 	struct tensor_cursor cursor;
@@ -37,6 +39,8 @@ static struct tensor_cursor *delta_source_open(
 static int delta_source_seek(
 	struct tensor_cursor *cursor, size_t tensor, uint64_t block, struct error *err);
 static int name_tensor(const struct tensor_source *source, size_t tensor, struct error *err);
+static bool needs_base(const struct delta_cursor *cursor);
+static void count_block(struct delta_cursor *cursor, struct span base, struct span next);
 static void delta_source_close(struct tensor_cursor *cursor);
 static int delta_source_next(struct tensor_cursor *cursor, struct span *out, struct error *err);
 static void delta_source_free(struct tensor_source *source);
@@ -53,6 +57,11 @@ struct tensor_source *delta_source_new_unproven(
 	const struct delta_reader *reader, struct tensor_source *base, struct error *err)
 {
 	return source_new(reader, base, false, err);
+}
+
+void delta_source_count(struct tensor_source *source, uint64_t *changed)
+{
+	((struct delta_source *)source)->changed = changed;
 }
 
 static struct tensor_source *source_new(const struct delta_reader *reader,
@@ -107,13 +116,15 @@ static int delta_source_seek(
 	self->tensor = tensor;
 	self->block = block;
 	self->blocks = tensor_source_blocks(cursor->source, tensor);
+	if (source->changed != NULL && block == 0)
+		source->changed[tensor] = 0;
 	if (entry != NULL) {
 		const struct schema_tensor *const facts =
 			schema_tensor(source->source.schema, tensor);
 		if (entry_decoder_begin(
 			    self->decoder, entry, facts, &source->maps[tensor], block, err) != 0)
 			return name_tensor(cursor->source, tensor, err);
-		if (!entry_decoder_needs_base(self->decoder))
+		if (!needs_base(self))
 			return 0;
 	}
 	return tensor_source_move(source->base, &self->base, tensor, block, err);
@@ -148,16 +159,37 @@ static int delta_source_next(struct tensor_cursor *cursor, struct span *out, str
 	ASSERT(self->block <= self->blocks);
 	if (self->block == self->blocks)
 		return 0;
-	if (entry_decoder_needs_base(self->decoder)) {
+	if (needs_base(self)) {
 		const int taken = tensor_cursor_next(self->base, &base, err);
 		if (taken < 0)
 			return -1;
 		ASSERT(taken == 1);
 	}
 	self->block++;
-	return entry_decoder_next(self->decoder, base, out, err) == 0
-		? 1
-		: name_tensor(cursor->source, self->tensor, err);
+	if (entry_decoder_next(self->decoder, base, out, err) != 0)
+		return name_tensor(cursor->source, self->tensor, err);
+	if (source->changed != NULL)
+		count_block(self, base, *out);
+	return 1;
+}
+
+static bool needs_base(const struct delta_cursor *cursor)
+{
+	const struct delta_source *const source =
+		(const struct delta_source *)cursor->cursor.source;
+	return source->changed != NULL || entry_decoder_needs_base(cursor->decoder);
+}
+
+static void count_block(struct delta_cursor *cursor, struct span base, struct span next)
+{
+	const struct delta_source *const source =
+		(const struct delta_source *)cursor->cursor.source;
+	const unsigned bits =
+		dtype_bits(schema_tensor(source->source.schema, cursor->tensor)->dtype);
+	ASSERT(base.len == next.len);
+	if (base.data != next.data)
+		source->changed[cursor->tensor] +=
+			element_scan_count(base.data, next.data, base.len, bits < 8 ? 1 : bits / 8);
 }
 
 static void delta_source_free(struct tensor_source *source)

@@ -17,5 +17,12 @@ struct tensor_source *delta_source_new(
 /* The same over a source that stands in for the base. Does not check slime's checksums. */
 struct tensor_source *delta_source_new_unproven(
 	const struct delta_reader *reader, struct tensor_source *base, struct error *err);
+/* From here on reads count what the delta changes: `changed[tensor]` becomes the number of elements
+ * of that tensor whose bytes differ from the base's, once it has been read from its first block to
+ * its last. Elements of dtypes below a byte are counted in bytes. `changed` is the caller's, one
+ * for each tensor, all 0; it must outlive the cursors. Only one thread at a time may read a tensor.
+ * Costs a compare of two blocks that are in the cache; of tensors that are stored whole the base is
+ * read too. Call it before any cursor is opened. */
+void delta_source_count(struct tensor_source *source, uint64_t *changed);
 
 #endif

@@ -128,6 +128,12 @@ bool delta_stack_digest(const struct delta_stack *stack, size_t level, struct di
 	return true;
 }
 
+void delta_stack_count(struct delta_stack *stack, uint64_t *changed)
+{
+	ASSERT(stack->count > 1);
+	delta_source_count(stack->levels[stack->count - 1].source, changed);
+}
+
 int delta_stack_prove(const struct delta_stack *stack, struct error *err)
 {
 	const struct level *const top = &stack->levels[stack->count - 1];

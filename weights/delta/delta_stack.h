@@ -31,6 +31,8 @@ bool delta_stack_changes(const struct delta_stack *stack, struct span tensor);
  * above names it. */
 bool delta_stack_digest(
 	const struct delta_stack *stack, size_t level, struct digest128 *out_digest);
+/* Counts what the last delta changes, as delta_source_count does. Only with a delta. */
+void delta_stack_count(struct delta_stack *stack, uint64_t *changed);
 /* Proves the hash of a PULSE delta at the top: decodes all tensors one after another, and fails
  * with digest_mismatch when the result has another hash. Other deltas are proven elsewhere. */
 int delta_stack_prove(const struct delta_stack *stack, struct error *err);

@@ -95,6 +95,12 @@ const struct schema_tensor *schema_tensor(const struct schema *schema, size_t in
 	return &table(schema)[index];
 }
 
+uint64_t schema_tensor_units(const struct schema_tensor *tensor)
+{
+	const unsigned bits = dtype_bits(tensor->dtype);
+	return bits < 8 ? tensor->bytes : tensor->bytes / (bits / 8);
+}
+
 struct schema *schema_of_tensors(
 	const struct schema_tensor *tensors, size_t count, struct error *err)
 {

@@ -25,6 +25,9 @@ struct schema_tensor {
 };
 size_t schema_count(const struct schema *schema);
 const struct schema_tensor *schema_tensor(const struct schema *schema, size_t index);
+/* What changes of a tensor are counted in: its elements, or its bytes when the dtype is below a
+ * byte. */
+uint64_t schema_tensor_units(const struct schema_tensor *tensor);
 /* Makes a finished schema of `count` tensors in any order; names and shapes are copied. Fails with
  * invalid, and the tensor's name, for a name that is not UTF-8, that safetensors files reserve or
  * that is given twice, and for a shape that overflows, does not fill whole bytes or has not `bytes`

@@ -175,6 +175,11 @@ static const struct {
 	{"\"size\":7", "\"url\":7,\"size\":7", "\"url\""},
 	{"\"size\":7", "\"size\":18446744073709551615", "JSON"},
 	{"\"epoch\":3", "\"epoch\":3,\"created\":\"yesterday\"", "\"created\""},
+	{"\"epoch\":3", "\"epoch\":3,\"publish_ms\":2678400001", "\"publish_ms\""},
+	{"\"epoch\":3", "\"epoch\":3,\"publish_ms\":-1", "\"publish_ms\""},
+	{"\"epoch\":3", "\"epoch\":3,\"publish_ms\":\"5\"", "\"publish_ms\""},
+	{"\"epoch\":3", "\"epoch\":3,\"changed\":5", "changed"},
+	{"\"epoch\":3", "\"epoch\":3,\"changed\":{\"elements\":5}", "changed: \"of\""},
 	{"\"epoch\":3", "\"epoch\":3,\"collected\":1", "\"collected\""},
 	{"]}", "]", "JSON"},
 };
@@ -467,6 +472,27 @@ START_TEST(form_bytes_are_the_sum_and_never_wrap)
 }
 END_TEST
 
+START_TEST(counts_and_the_time_of_a_publish_go_both_ways)
+{
+	struct buffer text;
+	buffer_init(&text, 64 * 1024);
+	check_parses(request);
+	ck_assert(!step.has_changed && !step.has_publish_ms);
+	const struct digest128 content = step_message_content_digest(&step);
+	step.has_changed = true;
+	step.changed_of = 7;
+	step.has_publish_ms = true;
+	step.publish_ms = STEP_PUBLISH_MAX_MS;
+	step_message_print(&step, NULL, true, &text);
+	check_parses(buffer_text(&text));
+	ck_assert(step.has_changed && step.changed_elements == 0 && step.changed_of == 7);
+	ck_assert(step.has_publish_ms && step.publish_ms == STEP_PUBLISH_MAX_MS);
+	const struct digest128 again = step_message_content_digest(&step);
+	ck_assert(digest128_equal(&content, &again)); /* a republish need not repeat them */
+	buffer_release(&text);
+}
+END_TEST
+
 START_TEST(proof_goes_both_ways)
 {
 	static const enum step_proof proofs[] = {
@@ -529,6 +555,7 @@ Suite *test_step_message_suite(void)
 	tcase_add_test(tc, collected_steps_have_no_forms);
 	tcase_add_test(tc, base_is_the_step_before);
 	tcase_add_test(tc, form_bytes_are_the_sum_and_never_wrap);
+	tcase_add_test(tc, counts_and_the_time_of_a_publish_go_both_ways);
 	tcase_add_test(tc, proof_goes_both_ways);
 	suite_add_tcase(suite, tc);
 	return suite;

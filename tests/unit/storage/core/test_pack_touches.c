@@ -36,7 +36,16 @@ START_TEST(packs_are_due_when_much_may_be_gone)
 	pack_touches_look(touches, 3);
 	pack_touches_looked(touches, 3, 150);
 	ck_assert_uint_eq(due(touches, packs), 0);
+	uint32_t live;
+	ck_assert(pack_touches_live(touches, 3, 200, &live) && live == 150);
+	pack_touches_add(touches, 3, 4);
+	ck_assert(pack_touches_live(touches, 3, 200, &live) && live == 146);
+	pack_touches_add(touches, 3, 1000);
+	ck_assert(pack_touches_live(touches, 3, 200, &live) && live == 0);
+	ck_assert(!pack_touches_live(touches, 4, 200, &live) && live == 200);
+	pack_touches_look(touches, 3);
 	pack_touches_again(touches, 3);
+	ck_assert(!pack_touches_live(touches, 3, 200, &live) && live == 200);
 	ck_assert_uint_eq(due(touches, packs), 1);
 	pack_touches_add(NULL, 1, 1);
 	pack_touches_free(touches);

@@ -272,6 +272,8 @@ static const struct row_case {
 	{"UPDATE versions SET size = size + 1, checksum = checksum WHERE sequence = (SELECT version"
 	 " FROM step_objects ORDER BY step DESC LIMIT 1)",
 		FINDING_STEP, "[step 1]", false},
+	{"INSERT INTO step_changes (step, elements, changed, counts) VALUES (99, 0, 0, x'')",
+		FINDING_LINK, "step row 99", false},
 	{"UPDATE runs SET head = 99", FINDING_LINK, "newest step", false},
 	{"UPDATE buckets SET access = access + 1 WHERE name = CAST('b' AS BLOB)", FINDING_RIGHTS,
 		"bucket b", false},

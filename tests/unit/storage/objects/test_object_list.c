@@ -229,6 +229,26 @@ START_TEST(the_plan_is_one_covering_index)
 }
 END_TEST
 
+/* Sums of older versions read no more rows than they count, and sort none. */
+START_TEST(older_versions_are_found_by_their_index)
+{
+	static const char *const sqls[] = {
+		"EXPLAIN QUERY PLAN SELECT key, sequence, size FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 2 ORDER BY key, sequence DESC",
+		"EXPLAIN QUERY PLAN SELECT key, sequence, size FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND sequence < ?3"
+		" ORDER BY sequence DESC"};
+	struct error err = {0};
+	struct db *const db = store_reader_take(fixture.store, &err);
+	struct db_statement *const statement = db_query(db, sqls[_i], &err);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const struct span plan = db_column_blob(statement, 3);
+	ck_assert_msg(memmem(plan.data, plan.len, "INDEX versions_older", 20) != NULL, "%.*s",
+		(int)plan.len, (const char *)plan.data);
+	ck_assert_int_eq(db_step(statement, &err), 0);
+	db_reset(statement);
+	store_reader_give(fixture.store, db);
+}
+END_TEST
+
 /* Keys of a, b, / and zz, so that delimiters are found often. */
 enum { RANDOM_KEY_BYTES = 12, KEYS_OF_A_CHANGE = 5000 };
 
@@ -405,6 +425,7 @@ Suite *test_object_list_suite(void)
 	tcase_add_test(tests, limits_and_refusals);
 	tcase_add_test(tests, deleted_and_hidden_keys_are_not_listed);
 	tcase_add_test(tests, the_plan_is_one_covering_index);
+	tcase_add_loop_test(tests, older_versions_are_found_by_their_index, 0, 2);
 	tcase_add_loop_test(tests, listings_of_random_keys_are_the_committed_set, 0,
 		sizeof(walks) / sizeof(walks[0]));
 	suite_add_tcase(suite, tests);

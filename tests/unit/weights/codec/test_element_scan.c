@@ -121,6 +121,10 @@ START_TEST(elements_of_every_width_are_counted)
 		next[BYTES - 1] = 1;
 		ck_assert_uint_eq(element_scan_count(base, next, BYTES, width), 3);
 		ck_assert_uint_eq(element_scan_count(base, next, 0, width), 0);
+		memset(next, 1, BYTES);
+		for (size_t bytes = 0; bytes < 200; bytes += width)
+			ck_assert_uint_eq(
+				element_scan_count(base, next, bytes, width), bytes / width);
 	}
 	free(base);
 	free(next);

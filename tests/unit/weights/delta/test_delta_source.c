@@ -63,6 +63,49 @@ START_TEST(every_format_gives_the_tensors)
 }
 END_TEST
 
+static uint64_t count_differing(struct span old, struct span new, size_t width)
+{
+	uint64_t count = 0;
+	ck_assert_uint_eq(old.len, new.len);
+	for (size_t at = 0; at < old.len; at += width)
+		count += memcmp(old.data + at, new.data + at, width) != 0;
+	return count;
+}
+
+/* Also of tensors that are stored whole, and when they are read again. */
+START_TEST(every_format_counts_what_it_changes)
+{
+	struct error err = {0};
+	struct delta_reader *const reader = open_delta((enum delta_format)_i);
+	struct checkpoint *const next = pair_fixture_open(&pair, 1);
+	struct tensor_source *const source = delta_source_new(reader, base_source, &err);
+	struct digest128 digests[4];
+	uint64_t changed[4] = {0};
+	uint64_t total = 0;
+	delta_source_count(source, changed);
+	for (size_t i = 0; i < 2 * 4; i++) {
+		struct tensor_cursor *const cursor = tensor_source_open(source, i % 4, &err);
+		struct span block;
+		while (tensor_cursor_next(cursor, &block, &err) == 1)
+			continue;
+		tensor_cursor_close(cursor);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		const unsigned bits = dtype_bits(schema_tensor(source->schema, i)->dtype);
+		ck_assert_uint_eq(changed[i],
+			count_differing(
+				checkpoint_tensor(base, i), checkpoint_tensor(next, i), bits / 8));
+		total += changed[i];
+	}
+	ck_assert_uint_gt(total, 0);
+	ck_assert_uint_eq(changed[schema_find(source->schema, span_text("same"))], 0);
+	ck_assert_msg(tensor_source_digests(source, 1, digests, &err) == 0, "%s", err.text);
+	tensor_source_free(source);
+	checkpoint_close(next);
+	delta_reader_close(reader);
+}
+END_TEST
+
 /* The formats whose blocks can be decoded alone. */
 START_TEST(decoding_begins_at_any_block)
 {
@@ -145,6 +188,7 @@ Suite *test_delta_source_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, every_format_gives_the_tensors, 0, DELTA_FORMATS);
+	tcase_add_loop_test(tcase, every_format_counts_what_it_changes, 0, DELTA_FORMATS);
 	tcase_add_loop_test(tcase, decoding_begins_at_any_block, 0, 2);
 	tcase_add_test(tcase, entries_say_where_their_blocks_lie);
 	tcase_add_test(tcase, a_source_is_a_base_too);

@@ -12,6 +12,7 @@
 #include "tests/unit/weights/weights_fixture.h"
 #include "weights/delta/delta_patch.h"
 #include "weights/delta/delta_reader.h"
+#include "weights/delta/delta_source.h"
 #include "weights/delta/fold.h"
 #include "weights/delta/pulse_payload.h"
 #include "weights/model/checkpoint_source.h"
@@ -229,6 +230,25 @@ static void expect_patched(void)
 	memory_fixture_release(&memory);
 }
 
+static void expect_counted(void)
+{
+	struct error err = {0};
+	uint64_t changed[2] = {0};
+	struct digest128 digests[2];
+	struct checkpoint *const base = checkpoint_open(base_path, &err);
+	struct tensor_source *const old = checkpoint_source_new(base);
+	struct delta_reader *const reader = delta_reader_open(delta_path, &err);
+	struct tensor_source *const source = delta_source_new(reader, old, &err);
+	ck_assert_msg(source != NULL, "%s", err.text);
+	delta_source_count(source, changed);
+	ck_assert_int_eq(tensor_source_digests(source, 1, digests, &err), 0);
+	ck_assert(changed[0] == 1 && changed[1] == 2);
+	tensor_source_free(source);
+	delta_reader_close(reader);
+	tensor_source_free(old);
+	checkpoint_close(base);
+}
+
 static void expect_refused(enum error_kind kind, const char *message)
 {
 	struct error err = {0};
@@ -256,6 +276,7 @@ START_TEST(every_codec_is_applied)
 	write_good(&codecs[_i]);
 	expect_applied();
 	expect_patched();
+	expect_counted();
 	ck_assert_int_eq(delta_inspect(delta_path, &summary, &err), 0);
 	ck_assert(summary.is_delta && summary.format == DELTA_PULSE);
 	ck_assert_str_eq(delta_format_name(summary.format), "pulse");
