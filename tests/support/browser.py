@@ -16,7 +16,7 @@ from tests.support.clients import NODE_MODULES, importable, read
 AXE = os.path.join(NODE_MODULES, 'axe-core', 'axe.min.js')
 SCREENSHOTS = os.environ.get('DELTABUCKET_SCREENSHOTS')  # a folder: then shown() leaves pictures there
 DESK, PHONE = {'width': 1280, 'height': 800}, {'width': 390, 'height': 844}
-WAIT_MS = 10_000  # only ends what hangs
+WAIT_MS = 30_000  # only ends what hangs
 # Says a breach where everything else is said. Scripts of Playwright are not subject to a page's policy.
 WATCH = '''addEventListener('securitypolicyviolation',
     event => console.error('policy: ' + event.effectiveDirective + ' refused ' + event.blockedURI))'''
