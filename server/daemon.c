@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/auth/guess_limit.h"
+#include "api/auth/key_use_writer.h"
 #include "api/auth/keyring.h"
 #include "api/exchange/body_work.h"
 #include "api/exchange/context.h"
@@ -59,10 +61,12 @@ struct daemon {
 	struct metrics *metrics;
 	struct data_folder folder;
 	char *tls_folder;
+	char *endpoint; /* the URL for clients on this machine; NULL: none */
 	struct control_place control;
 	struct certificate *certificate;
 	struct store *store;
 	struct keyring *keyring;
+	struct key_use_writer *key_uses;
 	struct listener *listener;
 	struct trusted_proxies *proxies;
 	unsigned connections; /* the limit */
@@ -147,6 +151,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 		return folder_owner_advise(daemon->folder.path, err);
 	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
 		return -1;
+	daemon->key_uses = key_use_writer_start(daemon->keyring);
 	return listener_serve(daemon->listener, err);
 }
 
@@ -391,6 +396,7 @@ static void open_shares(struct daemon *daemon)
 			METRIC_BODY_BYTES, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
 	};
 	daemon->context.body_work = body_work_start(BODY_THREADS);
+	daemon->context.guesses = guess_limit_new(clock_system());
 }
 
 static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held,
@@ -427,7 +433,8 @@ static int show_root_key(struct daemon *daemon, char *const *environment, struct
 	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace,
 		environment, &place, &notice, err);
 	free(ports);
-	free(place.endpoint);
+	daemon->endpoint = place.endpoint;
+	daemon->context.endpoint = place.endpoint;
 	free(place.others);
 	if (outcome == 0 && notice.len > 0) {
 		fputs(buffer_text(&notice), stdout);
@@ -544,6 +551,7 @@ static void stop(struct daemon *daemon)
 	listener_stop(daemon->listener);
 	trusted_proxies_free(daemon->proxies);
 	close_shares(daemon);
+	key_use_writer_stop(daemon->key_uses);
 	keyring_close(daemon->keyring);
 	if (daemon->store != NULL)
 		store_close(daemon->store);
@@ -555,11 +563,13 @@ static void stop(struct daemon *daemon)
 	metrics_free(daemon->metrics);
 	log_free(daemon->log);
 	free(daemon->tls_folder);
+	free(daemon->endpoint);
 }
 
 static void close_shares(struct daemon *daemon)
 {
 	body_work_stop(daemon->context.body_work);
+	guess_limit_free(daemon->context.guesses);
 	share_pool_free(daemon->context.shares.waits);
 	share_pool_free(daemon->context.shares.streams);
 	share_pool_free(daemon->context.shares.replies);

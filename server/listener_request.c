@@ -60,6 +60,7 @@ static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueK
 	const char *name, size_t name_len, const char *value, size_t value_len);
 static void listener_request_wake(struct exchange *exchange);
 static void listener_request_cut(struct exchange *exchange);
+static const char *listener_request_client(struct exchange *exchange);
 static void set_client(struct request *request, struct client_address client);
 static void skip_parsing(struct MHD_Connection *connection, const char *uri);
 static enum MHD_Result first_call(struct request *request, const char *method);
@@ -89,7 +90,8 @@ static void log_request(struct request *request, bool whole);
 static const char *method_name(enum method method);
 
 static const struct exchange_ops request_ops = {listener_request_find_header,
-	listener_request_walk_headers, listener_request_wake, listener_request_cut};
+	listener_request_walk_headers, listener_request_wake, listener_request_cut,
+	listener_request_client};
 
 struct request *request_new(
 	struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
@@ -233,8 +235,8 @@ static void listener_request_walk_headers(struct exchange *exchange,
 
 static void walk_headers(struct request *request, const struct header_walk *walk)
 {
-	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND,
-		listener_request_walk_header, (void *)walk);
+	MHD_get_connection_values_n(
+		request->connection, MHD_HEADER_KIND, listener_request_walk_header, (void *)walk);
 }
 
 static enum MHD_Result listener_request_walk_header(void *taker, enum MHD_ValueKind kind,
@@ -264,6 +266,13 @@ static void listener_request_wake(struct exchange *exchange)
 static void listener_request_cut(struct exchange *exchange)
 {
 	connection_cut(((struct request *)exchange)->link);
+}
+
+static const char *listener_request_client(struct exchange *exchange)
+{
+	char text[CLIENT_ADDRESS_TEXT_BYTES];
+	client_address_format(&((struct request *)exchange)->client, text);
+	return arena_text(exchange->arena, span_text(text));
 }
 
 static void set_client(struct request *request, struct client_address client)

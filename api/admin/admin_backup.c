@@ -112,8 +112,8 @@ static enum call_next admin_backup_help_take(struct call *call, struct error *er
 {
 	struct hold_work *const work = (struct hold_work *)call;
 	struct backup_hold taken;
-	if (backup_holds_take_here(
-		    store_backup_holds(call->store), work->hold.name, &taken, err) != 0)
+	if (backup_holds_take_here(store_backup_holds(call->store), work->hold.name, &taken, err) !=
+		0)
 		return CALL_FAILS;
 	work->hold = taken;
 	return CALL_NEXT;

@@ -5,12 +5,15 @@
 
 #include <inttypes.h>
 
+#include "api/admin/admin_audit.h"
 #include "api/admin/admin_backup.h"
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
 #include "api/admin/admin_scrub.h"
+#include "api/admin/admin_sessions.h"
+#include "api/admin/admin_signed_urls.h"
 #include "api/exchange/readiness.h"
 #include "storage/packs/store_health.h"
 
@@ -27,7 +30,8 @@ static void print_metrics(const struct metrics *metrics, struct buffer *out)
 	const int64_t damaged = metrics_get(metrics, METRIC_CHUNKS_DAMAGED_NOW);
 	if (damaged > 0)
 		buffer_format(out,
-			"chunks damaged: %" PRId64 " stored chunks are damaged; `deltabucket damage`"
+			"chunks damaged: %" PRId64
+			" stored chunks are damaged; `deltabucket damage`"
 			" says what that touches.\n",
 			damaged);
 	if (metrics_get(metrics, METRIC_JOURNAL_INCOMPLETE) != 0)
@@ -110,5 +114,22 @@ const struct route admin_routes[] = {
 		admin_backup_hold_resume},
 	{METHOD_DELETE, "/-/backup-holds/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps,
 		"EndBackupHold", admin_backup_end_begin, NULL, admin_backup_end_resume},
+	{METHOD_POST, "/-/sessions", NULL, ACCESS_ANYONE, BODY_SMALL, &face_steps, "SignIn",
+		admin_sign_in_begin, admin_sign_in_finish, admin_sign_in_resume},
+	{METHOD_GET, "/-/session", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "GetSession",
+		admin_session_get_begin, NULL, NULL},
+	{METHOD_DELETE, "/-/session", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "SignOut",
+		admin_session_end_begin, NULL, admin_session_end_resume},
+	{METHOD_GET, "/-/sessions", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "ListSessions",
+		admin_sessions_list_begin, NULL, NULL},
+	{METHOD_DELETE, "/-/sessions/{id}", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps,
+		"EndSession", admin_sessions_end_begin, NULL, admin_sessions_end_resume},
+	{METHOD_POST, "/-/session-links", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps,
+		"AddSessionLink", admin_session_link_begin, admin_session_link_finish,
+		admin_session_link_resume},
+	{METHOD_POST, "/-/signed-urls", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_steps, "SignUrls",
+		admin_signed_urls_begin, admin_signed_urls_finish, NULL},
+	{METHOD_GET, "/-/audit", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListAudit",
+		admin_audit_begin, NULL, NULL},
 	{.pattern = NULL},
 };

@@ -8,6 +8,7 @@
 
 #include "api/auth/keyring.h"
 #include "api/auth/presigned_v4.h"
+#include "api/auth/session_cookie.h"
 #include "api/auth/signature_v2.h"
 #include "api/auth/xet_token.h"
 #include "api/exchange/chunk_signature.h"
@@ -17,6 +18,8 @@
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
+static int identify_caller(struct exchange *exchange, struct error *err);
+static int session_again(struct exchange *exchange, struct error *err);
 static int identify_control(struct exchange *exchange, struct error *err);
 static int identify_query(struct exchange *exchange, struct error *err);
 static int identify_presigned_v4(struct exchange *exchange, struct error *err);
@@ -45,8 +48,44 @@ bool identify_is_signed(struct exchange *exchange)
 
 int identify(struct exchange *exchange, struct error *err)
 {
+	if (identify_caller(exchange, err) != 0)
+		return -1;
+	if (exchange->principal != NULL && !exchange->control)
+		keyring_note_use(exchange->context->keyring, exchange->principal->key_id);
+	return 0;
+}
+
+int identify_again(struct exchange *exchange, struct error *err)
+{
+	struct span secret = {NULL, 0};
+	if (exchange->principal == NULL || exchange->control)
+		return 0;
+	if (exchange->session != NULL)
+		return session_again(exchange, err);
+	exchange->principal = keyring_find_id(
+		exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
+	if (secret.len > 0)
+		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	return exchange->principal != NULL
+		? 0
+		: error_set(err, ERROR_UNKNOWN_KEY_ID, "The key of this request was revoked.");
+}
+
+const struct principal *identify_token(struct exchange *exchange, struct span token)
+{
+	struct keyring *const keyring = exchange->context->keyring;
+	const struct principal *const found = keyring_find_token(keyring, token, exchange->arena);
+	if (found != NULL || !span_starts(token, span_text(HUB_PREFIX)))
+		return found;
+	return keyring_find_token(
+		keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
+}
+
+static int identify_caller(struct exchange *exchange, struct error *err)
+{
 	const struct span authorization = exchange_header(exchange, "authorization");
 	exchange->principal = NULL;
+	exchange->session = NULL;
 	if (exchange->control)
 		return identify_control(exchange, err);
 	if (authorization.data == NULL)
@@ -67,18 +106,16 @@ int identify(struct exchange *exchange, struct error *err)
 	return outcome;
 }
 
-int identify_again(struct exchange *exchange, struct error *err)
+/* Waiting is not a use, so a stream that nobody looks at ends with the session's idle time. */
+static int session_again(struct exchange *exchange, struct error *err)
 {
-	struct span secret = {NULL, 0};
-	if (exchange->principal == NULL || exchange->control)
-		return 0;
-	exchange->principal = keyring_find_id(
-		exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
-	if (secret.len > 0)
-		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
-	return exchange->principal != NULL
+	exchange->principal = NULL;
+	exchange->session = NULL;
+	if (session_cookie_identify(exchange, false, err) != 0)
+		return -1;
+	return exchange->session != NULL
 		? 0
-		: error_set(err, ERROR_UNKNOWN_KEY_ID, "The key of this request was revoked.");
+		: error_set(err, ERROR_UNKNOWN_KEY_ID, "The session of this request has ended.");
 }
 
 /* The server's own user over DIR/control.sock acts as root. */
@@ -99,8 +136,14 @@ static int identify_query(struct exchange *exchange, struct error *err)
 {
 	if (presigned_v4_is_present(exchange))
 		return identify_presigned_v4(exchange, err);
-	return signature_v2_is_present(exchange) ? identify_presigned_v2(exchange, err)
-						 : identify_anonymous(exchange, err);
+	if (signature_v2_is_present(exchange))
+		return identify_presigned_v2(exchange, err);
+	if (session_cookie_identify(exchange, true, err) != 0)
+		return -1;
+	return exchange->session == NULL
+		? identify_anonymous(exchange, err)
+		: payload_read(
+			  exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
 static int identify_presigned_v4(struct exchange *exchange, struct error *err)
@@ -176,15 +219,11 @@ static int identify_anonymous(struct exchange *exchange, struct error *err)
 
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
 {
-	struct keyring *const keyring = exchange->context->keyring;
 	if (exchange->face == &face_xet && xet_token_has_prefix(token))
 		return xet_token_identify(exchange, token, err) != 0
 			? -1
 			: payload_read(exchange, (struct span){NULL, 0}, false, err);
-	exchange->principal = keyring_find_token(keyring, token, exchange->arena);
-	if (exchange->principal == NULL && span_starts(token, span_text(HUB_PREFIX)))
-		exchange->principal = keyring_find_token(
-			keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
+	exchange->principal = identify_token(exchange, token);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID,
 			"The bearer token does not belong to a key of this server.");

@@ -22,10 +22,19 @@ const struct principal *keyring_find_id(
 /* The same without the secret, for what was permitted to that key before. */
 const struct principal *keyring_find_caller(
 	struct keyring *keyring, struct span key_id, struct arena *arena);
-/* The same, with the SigV4 signing key (signing_key.h) of a day (yyyymmdd) and region instead of
- * the secret. Signing keys are cached until the next reload. The caller must wipe its copy. */
+/* The name of a key, and the id of the root key, in the arena; empty when there is none. */
+struct span keyring_find_name(struct keyring *keyring, struct span key_id, struct arena *arena);
+struct span keyring_find_root(struct keyring *keyring, struct arena *arena);
+/* The same as keyring_find_id, with the SigV4 signing key (signing_key.h) of a day (yyyymmdd) and
+ * region instead of the secret. Signing keys are cached until the next reload. The caller must wipe
+ * its copy. */
 const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id,
 	struct span date, struct span region, struct arena *arena, uint8_t out_key[32]);
+
+/* The key was used now. Cheap. */
+void keyring_note_use(struct keyring *keyring, struct span key_id);
+/* Writes down the uses that were noted since the last time. A failure is logged. Blocks. */
+void keyring_write_uses(struct keyring *keyring);
 
 struct keyring_new_key {
 	const char *name; /* may be NULL */

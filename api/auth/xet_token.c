@@ -109,8 +109,8 @@ static int find_principal(struct exchange *exchange, struct xet_token *token, st
 {
 	if (token->key_id.len == 0)
 		return 0;
-	exchange->principal = keyring_find_caller(
-		exchange->context->keyring, token->key_id, exchange->arena);
+	exchange->principal =
+		keyring_find_caller(exchange->context->keyring, token->key_id, exchange->arena);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID,
 			"The key that this Xet token was issued to was revoked.");

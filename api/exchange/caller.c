@@ -11,3 +11,9 @@ struct share_caller caller_of(const struct exchange *exchange)
 	return (struct share_caller){
 		xxh3_64(principal->key_id), principal->is_root ? SHARE_ROOT : SHARE_KEY};
 }
+
+const char *caller_address(struct exchange *exchange)
+{
+	const char *const address = exchange->ops->client(exchange);
+	return address != NULL ? address : "";
+}

@@ -7,5 +7,7 @@
 
 /* Before identify every caller is a stranger. */
 struct share_caller caller_of(const struct exchange *exchange);
+/* The client's address as text, "unix" without one: in the arena, or static. */
+const char *caller_address(struct exchange *exchange);
 
 #endif

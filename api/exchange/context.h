@@ -9,6 +9,7 @@
 #include "base/thread/share.h"
 #include "storage/core/store.h"
 
+struct guess_limit;
 struct keyring;
 struct body_work;
 
@@ -32,6 +33,10 @@ struct api_context {
 	const char *default_namespace; /* "main" */
 	/* the URL in replies, without a slash at the end; NULL: from the request (base_url.h) */
 	const char *public_url;
+	/* the URL for clients on this machine; NULL: not known, or none */
+	const char *endpoint;
+	/* how often secrets may be guessed (api/auth/guess_limit.h); NULL: without a limit */
+	struct guess_limit *guesses;
 	/* whether Hub buckets are public when the request that makes them does not say */
 	bool hub_buckets_public;
 	uint8_t token_key[32]; /* seals Xet tokens, fetch URLs and cursors */

@@ -37,10 +37,6 @@ enum next {
 	NEXT_BODY,  /* exchange_accept was called: the body comes, then `finish` */
 	NEXT_WAIT   /* exchange_wake will be called once, then `resume` comes */
 };
-struct body_job;
-struct chunk_signature;
-struct xet_token;
-struct long_wait;
 struct exchange;
 struct exchange_ops { /* the transport */
 	/* The value of a request header, repeats joined by ", "; {NULL,0} when absent. `name` is in
@@ -52,6 +48,8 @@ struct exchange_ops { /* the transport */
 	void (*wake)(struct exchange *exchange);
 	/* Ends the connection without a reply. From any thread, while the exchange exists. */
 	void (*cut)(struct exchange *exchange);
+	/* the client's address as text, in the arena; NULL when that is full */
+	const char *(*client)(struct exchange *exchange);
 };
 
 enum {
@@ -124,6 +122,8 @@ struct exchange {
 	/* the path with the bucket in front, also on a virtual host; set with the route */
 	struct span resource;
 	const struct principal *principal; /* the caller; NULL: anonymous */
+	/* whose cookie named the caller (session_cookie.h); NULL: something else did */
+	const struct session_record *session;
 	/* the rights of the Xet token that came with the request (xet_token.h); NULL: none came */
 	const struct xet_token *transfer;
 	/* the bucket that the caller may use; 0: all (root), or the route names none */

@@ -10,6 +10,7 @@
 #include "api/auth/identify.h"
 #include "api/auth/keyring.h"
 #include "api/exchange/body_work.h"
+#include "api/route/audit_rules.h"
 #include "api/route/hub_name.h"
 #include "base/encode.h"
 
@@ -24,6 +25,7 @@ struct family {
 };
 static const struct family families[] = {
 	{"-", NULL, admin_routes, &face_steps},
+	{"console", NULL, console_routes, &face_steps},
 	{"v1", "telemetry", xet_routes, &face_xet},
 	{"v1", NULL, steps_routes, &face_steps},
 	{"hot_load", NULL, hot_load_routes, &face_steps},
@@ -58,6 +60,7 @@ static int refuse_unmatched(struct exchange *exchange, struct error *err);
 static int decode_parameters(struct exchange *exchange, struct error *err);
 static int join_bucket(struct exchange *exchange, struct error *err);
 static enum next router_finish_small(struct exchange *exchange);
+static enum next audited(struct exchange *exchange, enum next next);
 static int judge_again(struct exchange *exchange, struct error *err);
 
 void router_match(struct exchange *exchange)
@@ -87,7 +90,7 @@ enum next router_begin(struct exchange *exchange)
 	struct error err = {0};
 	if (prepare(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->begin(exchange);
+	return audited(exchange, exchange->route->begin(exchange));
 }
 
 enum next router_finish(struct exchange *exchange)
@@ -115,7 +118,7 @@ enum next router_resume(struct exchange *exchange)
 	if ((exchange->method & (METHOD_GET | METHOD_HEAD)) != 0 &&
 		judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->resume(exchange);
+	return audited(exchange, exchange->route->resume(exchange));
 }
 
 struct span router_log_path(const struct exchange *exchange)
@@ -158,8 +161,8 @@ static struct span without_damage(struct exchange *exchange, struct span path)
 	if (slash < 0)
 		return path;
 	const struct span below = span_slice(rest, (size_t)slash, rest.len);
-	char *const text = arena_format(
-		exchange->arena, "/xet%.*s", (int)below.len, (const char *)below.data);
+	char *const text =
+		arena_format(exchange->arena, "/xet%.*s", (int)below.len, (const char *)below.data);
 	return text == NULL ? path : span_text(text);
 }
 
@@ -381,7 +384,15 @@ static enum next router_finish_small(struct exchange *exchange)
 	struct error err = {0};
 	if (judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->finish(exchange);
+	return audited(exchange, exchange->route->finish(exchange));
+}
+
+/* The audit trail has what succeeded. */
+static enum next audited(struct exchange *exchange, enum next next)
+{
+	if (next == NEXT_REPLY)
+		audit_rules_note(exchange);
+	return next;
 }
 
 static int judge_again(struct exchange *exchange, struct error *err)

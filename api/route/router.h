@@ -9,6 +9,7 @@
 /* The rows of each face, ended by a row with a NULL pattern. A pattern with {namespace}/{bucket}
  * gives the bucket's name in the catalog as parameter 0, and the names after it from 1 on. */
 extern const struct route admin_routes[];
+extern const struct route console_routes[];
 extern const struct route steps_routes[];
 extern const struct route hot_load_routes[];
 extern const struct route hub_routes[];

@@ -134,8 +134,9 @@ int64_t db_column_i64(struct db_statement *statement, int column);
 struct span db_column_blob(struct db_statement *statement, int column);
 bool db_column_is_null(struct db_statement *statement, int column);
 /* From here on the connection keeps counts and sums of all tables in the table `sums`
- * (docs/FORMAT.md, "Counts and sums"). If that table has no row, everything is counted once. A
- * migration that changes tables removes the row first. */
+ * (docs/FORMAT.md, "Counts and sums"). If that table has no row, or its row says nothing of
+ * tables, everything is counted once. A migration that changes tables empties the column `tables`:
+ * the number of the last change must stay. */
 int db_keep_sums(struct db *db, struct error *err);
 /* The number of the last committed change that this connection has seen, its own or an earlier one.
  * Each COMMIT that changes rows has the next number. */

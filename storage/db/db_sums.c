@@ -31,7 +31,8 @@ struct db_sums {
 static const char SQL_CHANGE[] = "SELECT change FROM sums";
 static const char SQL_LOAD[] = "SELECT tables FROM sums";
 static const char SQL_STORE[] = "UPDATE sums SET change = ?1, tables = ?2";
-static const char SQL_FIRST[] = "INSERT INTO sums (one, change, tables) VALUES (1, ?1, ?2)";
+static const char SQL_FIRST[] =
+	"INSERT OR REPLACE INTO sums (one, change, tables) VALUES (1, ?1, ?2)";
 static const char SQL_TABLES[] =
 	"SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema"
 	" WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'sums'";
@@ -77,7 +78,10 @@ int db_sums_load(struct db *db, struct table_sums *out, struct error *err)
 	int result = got == 0 ? error_set(err, ERROR_NOT_FOUND,
 					"The catalog has no counts and sums of its tables.")
 			      : -1;
-	if (got == 1)
+	if (got == 1 && db_column_blob(statement, 0).len == 0)
+		result = error_set(err, ERROR_NOT_FOUND,
+			"A migration has changed the tables of the catalog, and they were not counted since.");
+	else if (got == 1)
 		result = table_sums_decode(db_column_blob(statement, 0), out, err);
 	db_reset(statement);
 	return result;
@@ -254,8 +258,9 @@ int db_keep_sums(struct db *db, struct error *err)
 	if (result != 0 && !lacks_row)
 		return -1;
 	db->sums = db_sums_new(db);
-	return lacks_row ? make_row(db, err)
-			 : db_read_number(db, SQL_CHANGE, &db->sums->change, err);
+	if (db_find_i64(db, SQL_CHANGE, &db->sums->change, err) < 0)
+		return -1;
+	return lacks_row ? make_row(db, err) : 0;
 }
 
 static void db_sums_note_row(void *owner, sqlite3 *handle, int operation, const char *schema,

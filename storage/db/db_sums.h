@@ -36,7 +36,7 @@ int db_sums_record(const struct db_sums *sums, struct db_record *out, struct err
  * with rows from elsewhere. On a connection that keeps no sums. */
 int db_sums_establish(struct db *db, int64_t change, struct error *err);
 
-/* Reads the stored sums; not_found when the database has no row of them. */
+/* Reads the stored sums; not_found when there are none. */
 int db_sums_load(struct db *db, struct table_sums *out, struct error *err);
 /* What they add up to (table_sums_total). */
 int db_sums_total(struct db *db, uint64_t *out, struct error *err);

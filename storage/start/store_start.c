@@ -27,6 +27,7 @@
 #include "storage/start/catalog_log.h"
 #include "storage/start/lost_changes.h"
 #include "storage/start/migration_copy.h"
+#include "storage/start/old_catalog.h"
 
 enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
 
@@ -38,8 +39,9 @@ struct starting {
 	char aside_path[PATH_BYTES];
 	struct acknowledgement last;
 	bool reads_only;
-	bool is_whole; /* certainly everything that the last life acknowledged is there */
+	bool is_whole;   /* certainly everything that the last life acknowledged is there */
 	bool has_lost;   /* something is lost, and the policy accepts that */
+	bool is_asked;   /* the gate of a migration has judged the identity */
 	bool is_refused; /* the gate of the migrations has said why */
 	struct pack_record *records;
 	size_t record_count;
@@ -68,19 +70,19 @@ static int open_catalog(struct starting *starting, struct error *err);
 static int advise_rebuild(const struct starting *starting, struct error *err);
 static int store_start_ask(void *owner, struct db *db, int version, struct error *err);
 static int judge_version(struct starting *starting, struct db *db, int version, struct error *err);
+static int check_before(struct starting *starting, struct db *db, struct error *err);
 static int keep_old(const struct starting *starting, int version, struct error *err);
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err);
-static int check_has_no_id(const struct starting *starting, struct error *err);
-static int check_named_packs(
-	const struct starting *starting, struct db_statement *rows, struct error *err);
-static int find_pack_file(
-	const struct starting *starting, const struct pack_id *file, struct error *err);
-static int accept_old(struct starting *starting, const struct error *why, struct error *err);
-static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err);
-static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
-	struct error *err);
+static int accept_old(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err);
+static int refuse_or_accept(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err);
+static int judge_loss(
+	struct starting *starting, const struct error *why, const char *remedy, struct error *err);
 static int judge(struct starting *starting, struct error *err);
 static int check_identity(struct starting *starting, struct error *err);
+static int judge_identity(const struct starting *starting, const struct store_identity *store,
+	int64_t change, struct error *out_why, struct error *err);
 static int read_names(struct starting *starting, struct error *err);
 static int look_at_packs(struct starting *starting, struct error *err);
 static struct pack_origin origin_of(const struct store_identity *store);
@@ -323,9 +325,27 @@ static int judge_version(struct starting *starting, struct db *db, int version, 
 {
 	if (version == 0)
 		return check_new(starting, "empty", err);
-	if (version < IDS_SINCE && check_old(starting, db, version, err) != 0)
+	if (version < IDS_SINCE ? check_old(starting, db, version, err) != 0
+				: check_before(starting, db, err) != 0)
 		return -1;
 	return starting->reads_only ? 0 : keep_old(starting, version, err);
+}
+
+/* Judges the identity before the migration changes anything. A copy may be migrated first. */
+static int check_before(struct starting *starting, struct db *db, struct error *err)
+{
+	static const char SQL_CHANGE[] = "SELECT change FROM sums";
+	struct store_identity store;
+	struct error why = {0};
+	int64_t change = 0;
+	if (starting->reads_only)
+		return 0;
+	if (store_row_read(db, &store, err) != 0 || db_find_i64(db, SQL_CHANGE, &change, err) < 0)
+		return -1;
+	starting->is_asked = true;
+	if (judge_identity(starting, &store, change, &why, err) != 0)
+		return -1;
+	return why.kind == ERROR_NONE ? 0 : accept_old(starting, &why, change, err);
 }
 
 /* For a program that knows this schema: the catalog, and for a day the packs that it names. */
@@ -339,99 +359,48 @@ static int keep_old(const struct starting *starting, int version, struct error *
 	return holds == NULL ? 0 : backup_holds_take(holds, "before-migration", &ignored, err);
 }
 
-/* A catalog from before stores had ids gets one only if it belongs to the packs: each pack that it
- * names must be there. */
+/* A catalog from before stores had ids gets one only if it belongs to the packs. */
 static int check_old(struct starting *starting, struct db *db, int version, struct error *err)
 {
-	static const char SQL_FIRST[] = "SELECT id FROM packs";
-	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
 	struct error why = {0};
-	if (check_has_no_id(starting, err) != 0)
+	const struct old_catalog old = {.db = db,
+		.version = version,
+		.path = starting->catalog_path,
+		.packs = starting->params->packs,
+		.store_has_id = starting->last.store.life > 0};
+	if (old_catalog_check_ids(&old, err) != 0)
 		return -1;
-	struct db_statement *rows = db_query(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
-	if (rows == NULL)
-		return -1;
-	int result = check_named_packs(starting, rows, &why);
-	db_reset(rows);
-	return result == 0 ? 0 : accept_old(starting, &why, err);
+	return old_catalog_check_packs(&old, &why) == 0 ? 0 : accept_old(starting, &why, 0, err);
 }
 
-/* Checks that the store never had an id: neither `acknowledged` nor a pack has one. */
-static int check_has_no_id(const struct starting *starting, struct error *err)
+/* To only read it, it would have to be migrated too. */
+static int accept_old(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err)
 {
-	const struct pack_names names = {0};
-	const struct pack_origin none = {{0}, 0};
-	struct pack_recovery *packs =
-		pack_recovery_look(starting->params->packs, &names, &none, err);
-	if (packs == NULL)
-		return -1;
-	bool has_id = starting->last.store.life > 0 || pack_recovery_facts(packs)->foreign > 0;
-	pack_recovery_free(packs);
-	return !has_id
-		? 0
-		: error_set(err, ERROR_DAMAGED,
-			  "%s is from before stores had ids, and the store in this folder has one. Put"
-			  " its newest catalog back, with its -wal file.",
-			  starting->catalog_path);
-}
-
-static int check_named_packs(
-	const struct starting *starting, struct db_statement *rows, struct error *err)
-{
-	int got;
-	while ((got = db_step(rows, err)) == 1) {
-		struct pack_id file = {{0}};
-		struct span id = db_column_blob(rows, 0);
-		if (id.len == PACK_ID_BYTES)
-			memcpy(file.bytes, id.data, PACK_ID_BYTES);
-		struct error found = {0};
-		if (find_pack_file(starting, &file, &found) != 0)
-			return error_set(err, ERROR_DAMAGED,
-				"%s is from before stores had ids, and names a pack that is not there: %s.",
-				starting->catalog_path, found.text);
-	}
-	return got;
-}
-
-static int find_pack_file(
-	const struct starting *starting, const struct pack_id *file, struct error *err)
-{
-	struct backend *backend = starting->params->packs->backend;
-	struct backend_file *opened;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(file, PACK_FILE_PACK, name);
-	if (backend->ops->open(backend, name, &opened, err) != 0)
-		return -1;
-	backend->ops->close(opened);
-	return 0;
-}
-
-static int accept_old(struct starting *starting, const struct error *why, struct error *err)
-{
-	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
-		return refuse_or_accept(starting, why, err);
+	if (starting->params->after_damage != AFTER_DAMAGE_READ_ONLY)
+		return refuse_or_accept(starting, why, change, err);
 	*err = *why;
 	return -1;
 }
 
 /* Handles a loss that the policy may accept: refuses the catalog, or logs the loss and goes on.
  * What the journal has is not given up: the next change would take its place there. */
-static int refuse_or_accept(struct starting *starting, const struct error *why, struct error *err)
+static int refuse_or_accept(
+	struct starting *starting, const struct error *why, int64_t change, struct error *err)
 {
-	const struct db *db = starting->out->db;
 	const enum after_damage policy = starting->params->after_damage;
 	const bool writes = policy == AFTER_DAMAGE_SERVE && !starting->reads_only;
 	struct lost_changes lost = {.kept = 0};
 	if (policy == AFTER_DAMAGE_REFUSE || writes)
-		lost_changes_look(starting->params->folder, db != NULL ? db_change(db) : 0, &lost);
+		lost_changes_look(starting->params->folder, change, &lost);
 	return writes && lost_changes_come_back(&lost)
 		? lost_changes_refuse(&lost, why, err)
 		: judge_loss(starting, why, lost.remedy, err);
 }
 
 /* `remedy` follows on a refusal. */
-static int judge_loss(struct starting *starting, const struct error *why, const char *remedy,
-	struct error *err)
+static int judge_loss(
+	struct starting *starting, const struct error *why, const char *remedy, struct error *err)
 {
 	ASSERT(why->kind != ERROR_NONE);
 	starting->is_whole = false;
@@ -454,12 +423,24 @@ static int judge(struct starting *starting, struct error *err)
 /* Compares the catalog with the last acknowledgement. */
 static int check_identity(struct starting *starting, struct error *err)
 {
-	const struct store_identity *store = &starting->out->store;
-	const struct acknowledgement *last = &starting->last;
 	struct error why = {0};
-	int64_t change = db_change(starting->out->db);
-	starting->is_whole &= starting->last.store.life > 0 && acknowledged_is_exact(last);
-	if (starting->last.store.life == 0)
+	starting->is_whole &=
+		starting->last.store.life > 0 && acknowledged_is_exact(&starting->last);
+	if (starting->is_asked && !starting->reads_only)
+		return 0;
+	const int64_t change = db_change(starting->out->db);
+	if (judge_identity(starting, &starting->out->store, change, &why, err) != 0)
+		return -1;
+	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, change, err);
+}
+
+/* Fails for the catalog of another store. *out_why: what it lacks; untouched when that is nothing.
+ * */
+static int judge_identity(const struct starting *starting, const struct store_identity *store,
+	int64_t change, struct error *out_why, struct error *err)
+{
+	const struct acknowledgement *last = &starting->last;
+	if (last->store.life == 0)
 		return 0;
 	if (memcmp(store->id, last->store.id, STORE_ID_BYTES) != 0)
 		return error_set(err, ERROR_DAMAGED,
@@ -467,17 +448,17 @@ static int check_identity(struct starting *starting, struct error *err)
 			" Put the right one back.",
 			starting->catalog_path);
 	if (store->life < last->store.life)
-		error_set(&why, ERROR_DAMAGED,
+		error_set(out_why, ERROR_DAMAGED,
 			"%s is older than this store: it was last used at start %" PRIu64
 			", and the newest"
 			" start was number %" PRIu64 ".",
 			starting->catalog_path, store->life, last->store.life);
 	else if (change < last->change)
-		error_set(&why, ERROR_DAMAGED,
+		error_set(out_why, ERROR_DAMAGED,
 			"%s ends with change %" PRId64 ", and change %" PRId64
 			" was acknowledged: %" PRId64 " changes are lost.",
 			starting->catalog_path, change, last->change, last->change - change);
-	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
+	return 0;
 }
 
 static int read_names(struct starting *starting, struct error *err)
@@ -524,7 +505,9 @@ static int check_packs(struct starting *starting, struct error *err)
 	else if (facts->missing > 0 && facts->missing == facts->named &&
 		!starting->params->memory_packs)
 		return refuse_without_packs(starting, facts, err);
-	return why.kind == ERROR_NONE ? 0 : refuse_or_accept(starting, &why, err);
+	return why.kind == ERROR_NONE
+		? 0
+		: refuse_or_accept(starting, &why, db_change(starting->out->db), err);
 }
 
 /* The folder of packs is gone, emptied, not mounted, or another store's. */

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/thread/worker_thread.h"
+#include "storage/buckets/session_row.h"
 #include "storage/core/store.h"
 #include "storage/files/xet_file.h"
 #include "storage/objects/scratch.h"
@@ -138,6 +139,12 @@ static int sweeper_run_files(struct slice *slice, struct db *db, bool *out_more,
 	return xet_file_sweep(db, slice->now_ms, out_more, &slice->damage, err);
 }
 
+static int sweeper_run_sessions(
+	struct slice *slice, struct db *db, bool *out_more, struct error *err)
+{
+	return session_row_sweep(db, slice->now_ms, out_more, err);
+}
+
 static int sweeper_has_ended_run(struct db *db, int64_t now_ms, bool *out_has, struct error *err)
 {
 	int64_t run;
@@ -173,6 +180,7 @@ static const struct sweep_kind {
 	{"parts of steps", step_part_row_has_work, sweeper_run_step_parts},
 	{"uploads", upload_sweep_has_work, sweeper_run_uploads},
 	{"files", xet_file_sweep_has_work, sweeper_run_files},
+	{"sessions", session_row_has_ended, sweeper_run_sessions},
 };
 enum { SWEEP_KINDS = sizeof(sweep_kinds) / sizeof(sweep_kinds[0]) };
 _Static_assert(SWEEP_KINDS <= 32, "struct sweep has a bit for each kind");

@@ -29,7 +29,13 @@ static inline void fuzz_exchange_cut(struct exchange *exchange)
 	(void)exchange;
 }
 
-static const struct exchange_ops fuzz_exchange_ops = {
-	fuzz_exchange_header, fuzz_exchange_each, fuzz_exchange_wake, fuzz_exchange_cut};
+static inline const char *fuzz_exchange_client(struct exchange *exchange)
+{
+	(void)exchange;
+	return "";
+}
+
+static const struct exchange_ops fuzz_exchange_ops = {fuzz_exchange_header, fuzz_exchange_each,
+	fuzz_exchange_wake, fuzz_exchange_cut, fuzz_exchange_client};
 
 #endif

@@ -44,7 +44,7 @@ def routes():
 
 def face_of(pattern):
     """The paths of docs/protocol/README.md."""
-    for face, starts in (('admin', ('/-/',)), ('xet', ('/xet/', '/v1/telemetry')),
+    for face, starts in (('admin', ('/-/', '/console')), ('xet', ('/xet/', '/v1/telemetry')),
                          ('steps', ('/v1/', '/hot_load/')),
                          ('hub', ('/api/', '/buckets/', '/oauth/'))):
         if pattern.startswith(starts):

@@ -77,14 +77,17 @@ MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
+        'Health Ready GetCa ConsolePage ConsoleFile SignIn AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
-    'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold',
+    'root': (
+        'ListKeys AddKey RevokeKey Gc Scrub Damage ListBackupHolds AddBackupHold EndBackupHold '
+        'AddSessionLink ListAudit'
+    ),
     'signed in': (
-        'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
+        'GetSession SignOut ListSessions EndSession SignUrls HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
     ),
     'create bucket': 'CreateBucket',
@@ -362,6 +365,14 @@ def put_acl(matrix, cell):
     cell.body = ''
 
 
+def console_page(matrix, cell):
+    cell.ok = (308,)  # to the same with a slash
+
+
+def console_file(matrix, cell):
+    cell.parameters['file*'] = 'index.html'
+
+
 def open_upload(matrix, cell):
     reply = matrix.as_root('POST', f'/{cell.bucket.name}/{cell.key}?uploads', b'')
     cell.query['uploadId'] = re.search(rb'<UploadId>(.+)</UploadId>', reply.body)[1].decode()
@@ -531,6 +542,17 @@ def revoke_key(matrix, cell):
     if cell.is_allowed:
         made = json.loads(matrix.as_root('POST', '/-/keys', b'{}').body)
         cell.parameters['id'] = made['key_id']
+
+
+def sign_in(matrix, cell):
+    cell.headers = {'X-Deltabucket-Console': '1'}
+    cell.body = json.dumps({'token': cell.caller.token or 'none'})
+    cell.ok = (201,) if cell.caller.token else (401,)
+
+
+def end_session(matrix, cell):
+    cell.parameters['id'] = 64 * '0'
+    cell.ok = (404,)
 
 
 def end_hold(matrix, cell):
@@ -738,10 +760,17 @@ PLANS = {
     'Scrub': body('{"rate":0}'),
     'AddBackupHold': body('{"name":"another"}', ok=(201,)),
     'EndBackupHold': end_hold,
+    'SignIn': sign_in,
+    'SignOut': nothing,  # a token has no session
+    'EndSession': end_session,
+    'SignUrls': body('{"requests":[{"method":"GET","bucket":"absent-one"}]}'),
+    'AddSessionLink': body('{}', ok=(201,)),
     'PutBucket': settings_of_bucket,
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
+    'ConsolePage': console_page,
+    'ConsoleFile': console_file,
     'ListHubBuckets': name_owner,
     'ListRepositories': name_owner,
     'MoveHubBucket': hub_move,

@@ -61,8 +61,8 @@ static void print_row(const struct route *route, struct buffer *out)
 
 void route_text_print(struct buffer *out)
 {
-	static const struct route *const tables[] = {
-		admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
+	static const struct route *const tables[] = {admin_routes, console_routes, steps_routes,
+		hot_load_routes, hub_routes, xet_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++)
 			print_row(route, out);

@@ -52,8 +52,9 @@ const struct exchange_ops *post_form_show(struct exchange *exchange, const struc
 	struct shown *const shown = arena_take(exchange->arena, sizeof(*shown));
 	ASSERT(shown != NULL); /* fields are capped far below the memory of a request */
 	ASSERT(before->header != post_form_header); /* not shown already */
-	*shown = (struct shown){
-		{post_form_header, post_form_each_header, before->wake, before->cut}, form};
+	*shown = (struct shown){{post_form_header, post_form_each_header, before->wake, before->cut,
+					before->client},
+		form};
 	exchange->ops = &shown->ops;
 	return before;
 }

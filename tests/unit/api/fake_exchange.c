@@ -52,7 +52,13 @@ static void cut(struct exchange *exchange)
 	((struct fake_exchange *)exchange)->is_cut = true;
 }
 
-static const struct exchange_ops fake_ops = {find_header, walk_headers, wake, cut};
+static const char *client(struct exchange *exchange)
+{
+	(void)exchange;
+	return "192.0.2.1";
+}
+
+static const struct exchange_ops fake_ops = {find_header, walk_headers, wake, cut, client};
 
 static void wait_for_wake(struct fake_exchange *fake)
 {

@@ -71,7 +71,7 @@ static bool hides(const struct route *earlier, const struct route *later)
 START_TEST(every_row_can_be_reached)
 {
 	static const struct route *const tables[] = {
-		admin_routes, steps_routes, hot_load_routes, s3_routes};
+		admin_routes, console_routes, steps_routes, hot_load_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *later = tables[i]; later->pattern != NULL; later++)
 			for (const struct route *earlier = tables[i]; earlier != later; earlier++)
