@@ -129,12 +129,14 @@ static bool is_any(struct span host)
 static void print_hidden(const struct start_place *place, struct buffer *out)
 {
 	buffer_format(out,
-		"A root key was made and is not shown here (show_root_key). A key of your own, made on this machine as root:\n\n"
-		"  deltabucketd keys add --data %s --name NAME\n\n",
-		place->hidden_in);
+		"A root key was made and is not shown here (show_root_key). On this machine, as root, a key of your own:\n\n"
+		"  deltabucketd keys add --data %s --name NAME\n\n"
+		"and a link that signs a browser in to the console:\n\n"
+		"  deltabucketd console --data %s\n\n",
+		place->hidden_in, place->hidden_in);
 	if (place->endpoint == NULL)
 		return;
-	buffer_add_text(out, "It prints a token. With the token on stdin:\n\n");
+	buffer_add_text(out, "The key comes with a token. The command line takes it on stdin:\n\n");
 	print_login(place, place->endpoint, out);
 }
 

@@ -2,14 +2,17 @@
 installed with what Debian has, and brought to a first object by README.md's words alone."""
 import contextlib
 import glob
+import json
 import os
 import re
 import shlex
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 from tests.support.clients import read
 from tests.support.daemon import SOURCE
@@ -77,10 +80,18 @@ class Packages(unittest.TestCase):
         self.assertIn('apt install', lines[0])
         newcomer.type(lines[0].replace('apt install', 'apt install -y'))
         newcomer.start_service()
-        for line in lines[1:]:
-            newcomer.type(line)
+        shown = ''.join(newcomer.type(line) for line in lines[1:])
         self.assertEqual(newcomer.type('deltabucket get files/notes.txt -'), 'a first object\n')
+        self.check_link(shown, os.path.join(home, 'ca.pem'))
         self.check_installed(root, newcomer)
+
+    def check_link(self, shown, ca):
+        """The link that the console's command prints signs in."""
+        address, code = re.search(r'(https://\S+)/console/#link=(\S+)', shown).groups()
+        request = urllib.request.Request(f'{address}/-/sessions', json.dumps({'link': code}).encode(), {'X-Deltabucket-Console': '1', 'Content-Type': 'application/json'})
+        with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=ca)) as reply:
+            self.assertTrue(json.load(reply)['root'])
+            self.assertIn('HttpOnly', reply.headers['Set-Cookie'])
 
     def check_installed(self, root, newcomer):
         self.assertNotRegex(newcomer.journal(), r'db_[a-z0-9]{40}')

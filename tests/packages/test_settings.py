@@ -150,6 +150,7 @@ class Settings(unittest.TestCase):
             self.assertNotRegex(log, r'db_[a-z0-9]{40}')
             self.assertNotIn('DELTABUCKET_TOKEN=', log)
             self.assertIn(f'  deltabucketd keys add --data {daemon.folder} --name NAME\n', log)
+            self.assertIn(f'  deltabucketd console --data {daemon.folder}\n', log)
             self.assertRegex(log, rf'  deltabucket login {daemon.endpoint} --fingerprint sha256:[0-9a-f]{{64}}\n')
             token = json.loads(daemon.admin('keys', 'add', '--name', 'me', '--json').stdout)['token']
             self.assertEqual(daemon.request('PUT', '/files', token=token).status, 200)
