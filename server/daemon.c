@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "api/auth/guess_limit.h"
+#include "api/auth/key_use_writer.h"
 #include "api/auth/keyring.h"
 #include "api/exchange/body_work.h"
 #include "api/exchange/context.h"
@@ -65,6 +66,7 @@ struct daemon {
 	struct certificate *certificate;
 	struct store *store;
 	struct keyring *keyring;
+	struct key_use_writer *key_uses;
 	struct listener *listener;
 	struct trusted_proxies *proxies;
 	unsigned connections; /* the limit */
@@ -149,6 +151,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 		return folder_owner_advise(daemon->folder.path, err);
 	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
 		return -1;
+	daemon->key_uses = key_use_writer_start(daemon->keyring);
 	return listener_serve(daemon->listener, err);
 }
 
@@ -547,6 +550,7 @@ static void stop(struct daemon *daemon)
 	listener_stop(daemon->listener);
 	trusted_proxies_free(daemon->proxies);
 	close_shares(daemon);
+	key_use_writer_stop(daemon->key_uses);
 	keyring_close(daemon->keyring);
 	if (daemon->store != NULL)
 		store_close(daemon->store);

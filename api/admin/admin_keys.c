@@ -3,6 +3,7 @@
 #include "api/admin/admin_keys.h"
 
 #include "api/admin/grant_advice.h"
+#include "api/auth/audit_note.h"
 #include "api/auth/grant_text.h"
 #include "api/exchange/principal.h"
 #include "api/route/hub_name.h"
@@ -34,6 +35,7 @@ static void admin_keys_work_list(struct admin_keys *keys);
 static void admin_keys_work_add(struct admin_keys *keys);
 static void log_key(const struct exchange *exchange, const char *event, struct span key_id);
 static void admin_keys_work_revoke(struct admin_keys *keys);
+static void print_use(struct json_writer *json, int64_t used_ms);
 static void print_grants(const struct grant *grants, size_t count, struct json_writer *json);
 static int take_text(const struct json_node *root, const char *name, struct arena *arena,
 	const char **out, struct error *err);
@@ -82,6 +84,9 @@ enum next admin_keys_add_resume(struct exchange *exchange)
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
 	log_key(exchange, "key_made", span_text(keys->made.made.id));
+	const struct audit_entry entry = audit_note_entry(exchange, "key_made",
+		span_text(keys->made.made.id), span_text(keys->made.key.name));
+	audit_note(exchange->context->store, &entry);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	admin_keys_print_made(&keys->made, &body);
 	return exchange_reply_buffer(exchange, 201, "application/json", &body);
@@ -144,6 +149,7 @@ void admin_keys_print_list(const struct key_record *keys, size_t count, struct b
 		if (keys[i].is_damaged)
 			json_writer_bool(&json, "damaged", true);
 		json_writer_text(&json, "created", span_text(created));
+		print_use(&json, keys[i].used_ms);
 		print_grants(keys[i].grants, keys[i].grant_count, &json);
 		json_writer_end(&json, '}');
 	}
@@ -226,6 +232,17 @@ static void admin_keys_work_revoke(struct admin_keys *keys)
 	struct exchange *const exchange = keys->exchange;
 	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0],
 			       &keys->err) != 0;
+}
+
+static void print_use(struct json_writer *json, int64_t used_ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	if (used_ms == 0) {
+		json_writer_null(json, "last_used");
+		return;
+	}
+	clock_format_iso(used_ms, text);
+	json_writer_text(json, "last_used", span_text(text));
 }
 
 static void print_grants(const struct grant *grants, size_t count, struct json_writer *json)

@@ -3,6 +3,7 @@
  * and the CA, which clients fetch first. */
 #include "api/route/router.h"
 
+#include "api/admin/admin_audit.h"
 #include "api/admin/admin_backup.h"
 #include "api/admin/admin_bucket_list.h"
 #include "api/admin/admin_buckets.h"
@@ -125,5 +126,7 @@ const struct route admin_routes[] = {
 		admin_session_link_resume},
 	{METHOD_POST, "/-/signed-urls", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_steps, "SignUrls",
 		admin_signed_urls_begin, admin_signed_urls_finish, NULL},
+	{METHOD_GET, "/-/audit", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListAudit",
+		admin_audit_begin, NULL, NULL},
 	{.pattern = NULL},
 };

@@ -18,6 +18,7 @@
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
+static int identify_caller(struct exchange *exchange, struct error *err);
 static int session_again(struct exchange *exchange, struct error *err);
 static int identify_control(struct exchange *exchange, struct error *err);
 static int identify_query(struct exchange *exchange, struct error *err);
@@ -47,27 +48,11 @@ bool identify_is_signed(struct exchange *exchange)
 
 int identify(struct exchange *exchange, struct error *err)
 {
-	const struct span authorization = exchange_header(exchange, "authorization");
-	exchange->principal = NULL;
-	exchange->session = NULL;
-	if (exchange->control)
-		return identify_control(exchange, err);
-	if (authorization.data == NULL)
-		return identify_query(exchange, err);
-	if (presigned_v4_is_present(exchange) || signature_v2_is_present(exchange))
-		return error_set(err, ERROR_INVALID,
-			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
-			"parameter or the Authorization header should be specified.");
-	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
-		return identify_bearer(
-			exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
-	if (span_starts(authorization, span_text("AWS ")))
-		return error_set(err, ERROR_INVALID_REQUEST,
-			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
-	const int outcome = identify_signature(exchange, authorization, err);
-	if (outcome != 0 && err->kind == ERROR_INVALID && exchange->error_field_count == 0)
-		name_scheme(exchange, authorization);
-	return outcome;
+	if (identify_caller(exchange, err) != 0)
+		return -1;
+	if (exchange->principal != NULL && !exchange->control)
+		keyring_note_use(exchange->context->keyring, exchange->principal->key_id);
+	return 0;
 }
 
 int identify_again(struct exchange *exchange, struct error *err)
@@ -94,6 +79,31 @@ const struct principal *identify_token(struct exchange *exchange, struct span to
 		return found;
 	return keyring_find_token(
 		keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
+}
+
+static int identify_caller(struct exchange *exchange, struct error *err)
+{
+	const struct span authorization = exchange_header(exchange, "authorization");
+	exchange->principal = NULL;
+	exchange->session = NULL;
+	if (exchange->control)
+		return identify_control(exchange, err);
+	if (authorization.data == NULL)
+		return identify_query(exchange, err);
+	if (presigned_v4_is_present(exchange) || signature_v2_is_present(exchange))
+		return error_set(err, ERROR_INVALID,
+			"Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
+			"parameter or the Authorization header should be specified.");
+	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
+		return identify_bearer(
+			exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
+	if (span_starts(authorization, span_text("AWS ")))
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
+	const int outcome = identify_signature(exchange, authorization, err);
+	if (outcome != 0 && err->kind == ERROR_INVALID && exchange->error_field_count == 0)
+		name_scheme(exchange, authorization);
+	return outcome;
 }
 
 /* Waiting is not a use, so a stream that nobody looks at ends with the session's idle time. */

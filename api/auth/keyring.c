@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread/lock.h"
+#include "storage/buckets/key_use.h"
 
 enum { KEYRING_MAX_BYTES = 256 * 1024 * 1024, TEXT_MAX_BYTES = 128 };
 enum { KEY_ID_CHARACTERS = 20, SECRET_CHARACTERS = 40, TOKEN_CHARACTERS = 43 };
@@ -23,6 +24,8 @@ struct key_entry {
 	struct span name;
 	struct span secret;
 	struct span token_hash;
+	int64_t used_ms;    /* the last use; 0: none is known */
+	int64_t written_ms; /* the last use that is written down */
 };
 struct key_set {
 	struct arena *arena;
@@ -41,6 +44,11 @@ struct keyring {
 	struct keyring_made_key unstored_root; /* owns its texts; id NULL: none */
 };
 
+static void take_uses(struct key_set *fresh, const struct key_set *old);
+static void read_uses(struct keyring *keyring);
+static void log_uses(const struct keyring *keyring, const struct error *err);
+static size_t copy_uses(struct keyring *keyring, struct arena *arena, struct key_use **out);
+static void set_written(struct keyring *keyring, const struct key_use *uses, size_t count);
 static struct key_set *key_set_load(const struct keyring *keyring, struct error *err);
 static int fill_set(const struct keyring *keyring, struct key_set *set,
 	const struct key_record *records, size_t count, struct error *err);
@@ -58,14 +66,13 @@ static int compare_tokens(const void *left, const void *right);
 static void key_set_free(struct key_set *set);
 static void drop_text(const char *text);
 static const struct principal *copy_principal(const struct principal *from, struct arena *arena);
-static const struct key_entry *find_entry(const struct key_set *set, struct span key_id);
+static struct key_entry *find_entry(const struct key_set *set, struct span key_id);
 static bool is_plain(const char *text);
 static bool is_printable(const char *text);
 static int make_texts(const struct keyring_new_key *params, struct arena *arena,
 	struct keyring_made_key *out, struct error *err);
 static char *random_text(
 	struct arena *arena, const char *prefix, size_t characters, const char symbols[32]);
-static bool is_known(struct keyring *keyring, struct span key_id);
 
 struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err)
 {
@@ -75,8 +82,10 @@ struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], 
 	memcpy(keyring->master_key, master_key, sizeof(keyring->master_key));
 	lock_init(&keyring->lock, LOCK_KEYRING);
 	keyring->set = key_set_load(keyring, err);
-	if (keyring->set != NULL)
+	if (keyring->set != NULL) {
+		read_uses(keyring);
 		return keyring;
+	}
 	keyring_close(keyring);
 	return NULL;
 }
@@ -103,6 +112,7 @@ int keyring_reload(struct keyring *keyring, struct error *err)
 	lock_enter(&keyring->lock);
 	struct key_set *const old = keyring->set;
 	ASSERT(old != NULL);
+	take_uses(fresh, old);
 	keyring->set = fresh;
 	lock_leave(&keyring->lock);
 	key_set_free(old);
@@ -195,6 +205,29 @@ const struct principal *keyring_find_signing_key(struct keyring *keyring, struct
 	return found;
 }
 
+void keyring_note_use(struct keyring *keyring, struct span key_id)
+{
+	const int64_t now_ms = store_now_ms(keyring->store);
+	lock_enter(&keyring->lock);
+	struct key_entry *const entry = find_entry(keyring->set, key_id);
+	if (entry != NULL)
+		entry->used_ms = now_ms;
+	lock_leave(&keyring->lock);
+}
+
+void keyring_write_uses(struct keyring *keyring)
+{
+	struct arena *const arena = arena_new(KEYRING_MAX_BYTES);
+	struct key_use *uses = NULL;
+	struct error err = {0};
+	const size_t count = copy_uses(keyring, arena, &uses);
+	if (count > 0 && key_use_write(keyring->store, uses, count, &err) == 0)
+		set_written(keyring, uses, count);
+	else if (count > 0)
+		log_uses(keyring, &err);
+	arena_free(arena);
+}
+
 bool keyring_is_namespace(struct span text)
 {
 	if (text.len == 0 || text.len > 63 || text.data[0] == '-' ||
@@ -273,10 +306,77 @@ int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record
 {
 	if (account_list_keys(keyring->store, arena, out_keys, out_count, err) != 0)
 		return -1;
-	for (size_t i = 0; i < *out_count; i++)
-		(*out_keys)[i].is_damaged =
-			(*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
+	lock_enter(&keyring->lock);
+	for (size_t i = 0; i < *out_count; i++) {
+		struct key_record *const record = &(*out_keys)[i];
+		const struct key_entry *const entry = find_entry(keyring->set, record->id);
+		record->is_damaged = record->is_damaged || entry == NULL;
+		record->used_ms = entry != NULL ? entry->used_ms : 0;
+	}
+	lock_leave(&keyring->lock);
 	return 0;
+}
+
+static void take_uses(struct key_set *fresh, const struct key_set *old)
+{
+	for (size_t i = 0; i < fresh->count; i++) {
+		const struct key_entry *const before =
+			find_entry(old, fresh->by_id[i].principal.key_id);
+		if (before == NULL)
+			continue;
+		fresh->by_id[i].used_ms = before->used_ms;
+		fresh->by_id[i].written_ms = before->written_ms;
+	}
+}
+
+/* Without them keys open what they open. */
+static void read_uses(struct keyring *keyring)
+{
+	struct arena *const arena = arena_new(KEYRING_MAX_BYTES);
+	struct key_use *uses = NULL;
+	struct error err = {0};
+	size_t count = 0;
+	if (key_use_list(keyring->store, arena, &uses, &count, &err) != 0)
+		log_uses(keyring, &err);
+	set_written(keyring, uses, count);
+	arena_free(arena);
+}
+
+static void log_uses(const struct keyring *keyring, const struct error *err)
+{
+	if (err->kind != ERROR_READ_ONLY)
+		log_failure(store_log(keyring->store), LOG_WARNING, NULL, "key_uses", err);
+}
+
+/* Those that were not written down yet. */
+static size_t copy_uses(struct keyring *keyring, struct arena *arena, struct key_use **out)
+{
+	size_t count = 0;
+	lock_enter(&keyring->lock);
+	const struct key_set *const set = keyring->set;
+	*out = arena_take_array(arena, set->count + 1, sizeof(**out));
+	for (size_t i = 0; *out != NULL && i < set->count; i++) {
+		const struct key_entry *const entry = &set->by_id[i];
+		if (entry->used_ms > entry->written_ms)
+			(*out)[count++] = (struct key_use){
+				arena_copy(arena, entry->principal.key_id), entry->used_ms};
+	}
+	lock_leave(&keyring->lock);
+	return arena_overflowed(arena) ? 0 : count;
+}
+
+static void set_written(struct keyring *keyring, const struct key_use *uses, size_t count)
+{
+	lock_enter(&keyring->lock);
+	for (size_t i = 0; i < count; i++) {
+		struct key_entry *const entry = find_entry(keyring->set, uses[i].key_id);
+		if (entry == NULL)
+			continue;
+		entry->written_ms = uses[i].used_ms;
+		if (entry->used_ms < uses[i].used_ms)
+			entry->used_ms = uses[i].used_ms;
+	}
+	lock_leave(&keyring->lock);
 }
 
 static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
@@ -443,7 +543,7 @@ static const struct principal *copy_principal(const struct principal *from, stru
 	return arena_overflowed(arena) ? NULL : to;
 }
 
-static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
+static struct key_entry *find_entry(const struct key_set *set, struct span key_id)
 {
 	const struct key_entry wanted = {.principal = {.key_id = key_id}};
 	ASSERT(set != NULL);
@@ -514,12 +614,4 @@ static char *random_text(
 		text[i] = symbols[bytes[i] & 31];
 	explicit_bzero(bytes, sizeof(bytes));
 	return text;
-}
-
-static bool is_known(struct keyring *keyring, struct span key_id)
-{
-	lock_enter(&keyring->lock);
-	const bool known = find_entry(keyring->set, key_id) != NULL;
-	lock_leave(&keyring->lock);
-	return known;
 }

@@ -31,6 +31,11 @@ struct span keyring_find_root(struct keyring *keyring, struct arena *arena);
 const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id,
 	struct span date, struct span region, struct arena *arena, uint8_t out_key[32]);
 
+/* The key was used now. Cheap. */
+void keyring_note_use(struct keyring *keyring, struct span key_id);
+/* Writes down the uses that were noted since the last time. A failure is logged. Blocks. */
+void keyring_write_uses(struct keyring *keyring);
+
 struct keyring_new_key {
 	const char *name; /* may be NULL */
 	const char *namespace;

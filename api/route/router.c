@@ -10,6 +10,7 @@
 #include "api/auth/identify.h"
 #include "api/auth/keyring.h"
 #include "api/exchange/body_work.h"
+#include "api/route/audit_rules.h"
 #include "api/route/hub_name.h"
 #include "base/encode.h"
 
@@ -59,6 +60,7 @@ static int refuse_unmatched(struct exchange *exchange, struct error *err);
 static int decode_parameters(struct exchange *exchange, struct error *err);
 static int join_bucket(struct exchange *exchange, struct error *err);
 static enum next router_finish_small(struct exchange *exchange);
+static enum next audited(struct exchange *exchange, enum next next);
 static int judge_again(struct exchange *exchange, struct error *err);
 
 void router_match(struct exchange *exchange)
@@ -88,7 +90,7 @@ enum next router_begin(struct exchange *exchange)
 	struct error err = {0};
 	if (prepare(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->begin(exchange);
+	return audited(exchange, exchange->route->begin(exchange));
 }
 
 enum next router_finish(struct exchange *exchange)
@@ -116,7 +118,7 @@ enum next router_resume(struct exchange *exchange)
 	if ((exchange->method & (METHOD_GET | METHOD_HEAD)) != 0 &&
 		judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->resume(exchange);
+	return audited(exchange, exchange->route->resume(exchange));
 }
 
 struct span router_log_path(const struct exchange *exchange)
@@ -382,7 +384,15 @@ static enum next router_finish_small(struct exchange *exchange)
 	struct error err = {0};
 	if (judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return exchange->route->finish(exchange);
+	return audited(exchange, exchange->route->finish(exchange));
+}
+
+/* The audit trail has what succeeded. */
+static enum next audited(struct exchange *exchange, enum next next)
+{
+	if (next == NEXT_REPLY)
+		audit_rules_note(exchange);
+	return next;
 }
 
 static int judge_again(struct exchange *exchange, struct error *err)

@@ -56,7 +56,7 @@ function KeyList({ session }) {
   const keys = useLoad(async (signal) => (await api('/-/keys', { signal })).keys, []);
   const matches = (row) => [row.key_id, row.name, row.namespace, ...row.grants].some((one) => String(one || '').includes(text));
   const columns = [
-    { id: 'name', label: 'Name', width: '18%', value: (row) => row.name || '', cell: (row) => html`<bdi class="strong">${visible(row.name || '–')}</bdi>${row.damaged && html` <span class="tag bad">damaged</span>`}` },
+    { id: 'name', label: 'Name', value: (row) => row.name || '', cell: (row) => html`<bdi class="strong">${visible(row.name || '–')}</bdi>${row.damaged && html` <span class="tag bad">damaged</span>`}` },
     { id: 'id', label: 'Key', width: '230px', hide: 'tablet', cell: (row) => html`<span class="key-id"><code>${row.key_id}</code><${Copy} text=${row.key_id} label=${`Copy the id of ${row.name || row.key_id}`} /></span>` },
     { id: 'grants', label: 'May', cell: (row) => html`<${Grants} grants=${row.grants} root=${row.root} />` },
     { id: 'namespace', label: 'Account', width: '100px', hide: 'tablet', value: (row) => row.namespace, cell: (row) => row.namespace },

@@ -115,7 +115,7 @@ function useServer(metrics) {
   const load = async () => {
     try {
       const server = await api('/-/overview');
-      if (server.now && !last.current) last.current = { now: server.now, at: Date.parse(server.time) };
+      if (server.now && !last.current) last.current = { now: server.now, at: Date.parse(server.time), seen: Date.now() };
       show(server);
     } catch (fault) {
       setState((before) => ({ ...before, fault }));

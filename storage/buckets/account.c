@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "storage/buckets/account_row.h"
 #include "storage/buckets/key_row.h"
+#include "storage/buckets/key_use.h"
 #include "storage/buckets/session_row.h"
 #include "storage/core/committer.h"
 #include "storage/core/store.h"
@@ -276,7 +277,8 @@ static int revoke(struct db *db, struct span id, struct arena *arena, struct err
 		return not_found(id, err);
 	if (found == 1 && key.is_root && !key.is_damaged)
 		return refuse_root(err);
-	if (found != 1 || session_row_remove_of_key(db, id, err) != 0)
+	if (found != 1 || session_row_remove_of_key(db, id, err) != 0 ||
+		key_use_remove(db, id, err) != 0)
 		return -1;
 	return key_row_remove(db, row, err);
 }

@@ -28,6 +28,7 @@ struct key_record {
 	bool is_damaged; /* not what was stored: it opens nothing, and may be revoked */
 	bool is_revoked; /* by its id in `revoked_keys`; such a key is not listed */
 	int64_t created_ms;
+	int64_t used_ms; /* the last use, set by the keyring; 0: none is known */
 	const struct grant *grants; /* none: the key acts for its whole account */
 	size_t grant_count;
 };

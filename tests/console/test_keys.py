@@ -134,7 +134,7 @@ class Grants(ConsoleCase):
         self.open('#/buckets')
         self.says('models')
         for absent in ('files', 'many', 'Make bucket'):
-            self.count(self.page.get_by_text(absent, exact=True), 0)
+            self.count(self.page.locator('main').get_by_text(absent, exact=True), 0)
         self.open(address('buckets', 'models', prefix='policy/'))
         self.page.locator('tbody tr[data-at]').first.wait_for()
         for absent in ('Upload files', 'Settings'):

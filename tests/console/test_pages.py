@@ -26,7 +26,7 @@ class Pages(ConsoleCase):
         self.visit('step', address('runs', *RUN.split('/'), 'steps', '3'))
 
     def test_workers(self):
-        self.visit('workers', address('runs', *RUN.split('/'), 'workers'), 'node-00:0')
+        self.visit('workers', address('runs', *RUN.split('/'), 'workers'), 'No space is left')
 
     def test_ways_pins_and_settings_of_a_run(self):
         for tab in ('ways', 'pins', 'settings'):
@@ -54,12 +54,12 @@ class Pages(ConsoleCase):
         self.visit('audit', '#/keys?view=audit', 'signed in')
 
     def test_a_page_that_there_is_not(self):
-        self.open('#/nowhere')
+        self.page.goto(f'{self.origin}/console/#/nowhere')
         self.says('There is no such page')
 
     def test_a_worker_is_seen_to_change_without_a_reload(self):
         self.open(address('runs', *RUN.split('/'), 'workers'))
-        self.page.get_by_label('Find', exact=False).first.fill('node-07:3')
+        self.page.get_by_label('Filter workers').fill('node-07:3')
         row = self.page.locator('tbody tr', has_text='node-07:3')
         row.wait_for()
         self.page.evaluate('window.same = true')

@@ -61,4 +61,4 @@ class Storage(ConsoleCase):
     def test_a_nearly_full_disk_is_shown(self):
         if self.site.disk:
             self.open('#/')
-            self.says('free')
+            self.says('MB reserve')

@@ -266,6 +266,78 @@ class Console(unittest.TestCase):
             self.sign(cookie, request, expires_s=seconds, status=status)
         self.assertEqual(self.daemon.request('POST', '/-/signed-urls', b'{}', token=None).status, 401)
 
+    def audit(self, **query):
+        asked = '&'.join(f'{name}={value}' for name, value in query.items())
+        return self.daemon.request('GET', f'/-/audit?{asked}')
+
+    def test_the_audit_trail_has_what_was_done_and_by_whom(self):
+        run, root = '/v1/runs/weights/audited', ('127.0.0.1', ROOT_ID)
+        key = self.add_key('weights/run/=read')
+        cookie = self.cookie(token=key['token'])
+        wanted = [('key_made', key['key_id'], 'guest', *root), ('sign_in', key['key_id'], 'token', '127.0.0.1', key['key_id'])]
+        self.sign_in(401, key_id=key['key_id'], secret='wrong')
+        wanted += [('sign_in_refused', key['key_id'], 'secret', '127.0.0.1', '')]
+        self.expect(204, cookie, '/-/session', 'DELETE')
+        wanted += [('sign_out', key['key_id'], '', '127.0.0.1', key['key_id'])]
+        for method, target, body, status, entry in (
+                ('POST', '/-/session-links', b'', 201, ('link_made', ROOT_ID, '')),
+                ('DELETE', f'/-/keys/{key["key_id"]}', None, 204, ('key_revoked', key['key_id'], '')),
+                ('DELETE', '/-/keys/nobody', None, 404, None),
+                ('PUT', '/audited-one', b'', 200, ('bucket_made', 'audited-one', '')),
+                ('PUT', '/audited-one?tagging', b'<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>', 200,
+                 ('bucket_settings', 'audited-one', 'PutBucketTagging')),
+                ('PUT', '/audited-one/key', b'x', 200, None),
+                ('DELETE', '/audited-one/key', None, 204, None),
+                ('DELETE', '/audited-one', None, 204, ('bucket_removed', 'audited-one', '')),
+                ('POST', '/api/buckets/main/audited-two', b'{}', 200, ('bucket_made', 'audited-two', '')),
+                ('DELETE', '/api/buckets/main/audited-two', None, 204, ('bucket_removed', 'audited-two', '')),
+                ('POST', run, b'{}', 200, None),
+                ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
+                ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
+                ('POST', '/-/gc', b'{"dry_run":true}', 200, ('gc', '', '{"dry_run":true}'))):
+            self.assertEqual(self.daemon.request(method, target, body).status, status, (method, target))
+            wanted += [(*entry, *root)] if entry else []
+        entries = self.audit(limit=1000).json()['entries']
+        found = [tuple(one[name] for name in ('action', 'subject', 'detail', 'address', 'key_id')) for one in reversed(entries)]
+        self.assertEqual(found[-len(wanted):], wanted)
+        self.assertEqual([one['id'] for one in entries], sorted((one['id'] for one in entries), reverse=True))
+        self.assertEqual({len(one['request_id']) for one in entries}, {32})
+        self.daemon.admin('keys', 'add', '--name', 'by-hand')
+        self.assertEqual([self.audit(limit=1).json()['entries'][0][name] for name in ('action', 'key_id', 'detail')],
+                         ['key_made', 'control', 'by-hand'])
+
+    def test_the_audit_trail_has_pages(self):
+        for _ in range(3):
+            self.daemon.request('POST', '/-/gc', b'{"dry_run":true}')
+        whole = self.audit(limit=1000).json()
+        self.assertNotIn('next', whole)
+        pages, before = [], 2 ** 62
+        while before:
+            page = self.audit(limit=2, before=before).json()
+            pages += page['entries']
+            before = page.get('next')
+        self.assertEqual(pages, whole['entries'])
+        for query in ({'limit': 0}, {'limit': 1001}, {'limit': 'x'}, {'before': 0}, {'before': -1}, {'before': 2 ** 63}):
+            self.assertEqual(self.audit(**query).status, 400, query)
+        self.assertEqual(self.daemon.request('GET', '/-/audit', token=self.add_key()['token']).status, 403)
+
+    def test_keys_say_when_they_were_last_used(self):
+        with Daemon(tls=False) as daemon:
+            made = json.loads(daemon.request('POST', '/-/keys').body)
+
+            def used():
+                return next(key['last_used'] for key in daemon.request('GET', '/-/keys').json()['keys'] if key['key_id'] == made['key_id'])
+
+            self.assertIsNone(used())
+            daemon.request('GET', '/-/session', token=made['token'])
+            first = used()
+            self.assertRegex(first, r'\d{4}-\d\d-\d\dT')
+            daemon.request('POST', '/-/keys')  # loads all keys anew
+            self.assertEqual(used(), first)
+            daemon.stop()  # writes it down
+            daemon.start()
+            self.assertEqual(used(), first)
+
     def test_guesses_are_limited_for_one_key_and_lock_out_nobody(self):
         with Daemon(tls=False) as daemon:
             statuses = [self.sign_in_any(daemon, key_id=ROOT_ID, secret=f'wrong{i}').status for i in range(12)]

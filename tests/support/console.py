@@ -59,7 +59,7 @@ class ConsoleCase(BrowserCase):
 
     def says(self, text, page=None):
         """Waits until the page has this text."""
-        (page or self.page).get_by_text(text).first.wait_for(timeout=WAIT_MS)
+        (page or self.page).get_by_text(text).filter(visible=True).first.wait_for(timeout=WAIT_MS)
 
     def count(self, locator, number):
         """Waits until so many are there."""

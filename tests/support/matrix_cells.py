@@ -84,7 +84,7 @@ NAMES = {
     'metrics': 'Metrics Storage',
     'root': (
         'ListKeys AddKey RevokeKey Gc Scrub Damage ListPacks ListBackupHolds AddBackupHold EndBackupHold '
-        'AddSessionLink'
+        'AddSessionLink ListAudit'
     ),
     'signed in': (
         'GetSession SignOut ListSessions EndSession SignUrls HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
