@@ -29,6 +29,7 @@ void configuration_print_help(struct buffer *out)
 	columns_add(out, "rebuild", COMMAND_WIDTH, "make a lost catalog again from the journal");
 	columns_add(out, "backup", COMMAND_WIDTH, "ship the store to a folder or a bucket");
 	columns_add(out, "restore", COMMAND_WIDTH, "make a data folder from a backup");
+	columns_add(out, "console", COMMAND_WIDTH, "print a link that signs in to the console");
 	columns_add(out, "help", COMMAND_WIDTH,
 		"this text; `deltabucketd help COMMAND`: the flags of a command");
 	columns_add(out, "version", COMMAND_WIDTH, "print the version");

@@ -197,8 +197,7 @@ static int run_once(const struct backup_options *options, struct error *err)
 		if (err->kind != ERROR_BUSY)
 			return -1;
 		status = run_with(options, &client, err);
-		if (status >= 0 || !client.is_away || i == REACH_TRIES ||
-			stop_signals_came())
+		if (status >= 0 || !client.is_away || i == REACH_TRIES || stop_signals_came())
 			return status;
 		stop_signals_sleep(REACH_PAUSE_MS);
 	}

@@ -20,8 +20,8 @@ struct following {
 	struct backup_moment last; /* that the place has */
 	bool has_last;
 	int64_t prune_due_ms;
-	int64_t round_due_ms; /* though nothing has changed */
-	char told[ERROR_TEXT_BYTES]; /* the failure that was told last; "": none */
+	int64_t round_due_ms;           /* though nothing has changed */
+	char told[ERROR_TEXT_BYTES];    /* the failure that was told last; "": none */
 	char reader[BACKUP_NAME_BYTES]; /* the restore that was told last; "": none */
 };
 

@@ -92,7 +92,8 @@ static void print_text(const struct backup_report *report, const struct backup_p
 		       " bytes were missing there and were shipped again\n",
 			report->pieces, report->shipped);
 	if (report->missing > 0)
-		printf("%" PRIu64 " pieces that older moments need are missing there, and the store does"
+		printf("%" PRIu64
+		       " pieces that older moments need are missing there, and the store does"
 		       " not have them any more; --verify names them\n",
 			report->missing);
 	lack_print_lines(report->lacks);

@@ -13,7 +13,7 @@ struct hold_client {
 	bool is_alone;       /* nobody has the store open, nor can: this process has DIR/lock */
 	/* the server has no socket, since the disk takes no writes; so nothing goes from there */
 	bool is_still;
-	bool is_away;        /* the server was asked last and did not answer */
+	bool is_away; /* the server was asked last and did not answer */
 };
 struct backup_holder hold_client_holder(struct hold_client *client);
 

@@ -8,8 +8,7 @@ void lack_print_lines(const struct backup_lacks *lacks)
 		printf("not whole: %s: %s\n", lacks->items[i].name, lacks->items[i].why);
 }
 
-void lack_print_json(
-	const struct backup_lacks *lacks, const char *member, struct json_writer *json)
+void lack_print_json(const struct backup_lacks *lacks, const char *member, struct json_writer *json)
 {
 	json_writer_array(json, member);
 	for (size_t i = 0; i < lacks->count; i++) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/commands/backup_command.h"
+#include "server/commands/console_command.h"
 #include "server/commands/fsck_command.h"
 #include "server/commands/gc_command.h"
 #include "server/commands/keys_command.h"
@@ -16,7 +17,7 @@
 #include "server/folder_modes.h"
 #include "server/root_key.h"
 
-enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 8 };
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 9 };
 
 static int help_command(int argument_count, char **arguments);
 static int serve(int argument_count, char **arguments);
@@ -28,8 +29,8 @@ static const struct {
 	int (*run)(int argument_count, char **arguments);
 } commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command},
 	{"rebuild", rebuild_command}, {"fsck", fsck_command}, {"scrub", scrub_command},
-	{"backup", backup_command}, {"restore", restore_command}, {"help", help_command},
-	{"version", version_command}};
+	{"backup", backup_command}, {"restore", restore_command}, {"console", console_command},
+	{"help", help_command}, {"version", version_command}};
 
 int main(int argument_count, char **arguments)
 {

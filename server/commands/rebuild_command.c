@@ -110,8 +110,8 @@ static int check(struct rebuild_options *options, struct error *err)
 static int run(const struct rebuild_options *options, struct rebuild_report *out, struct error *err)
 {
 	struct data_folder folder;
-	if (data_folder_open(&folder, file_system(), options->data, options->master_key, false,
-		    err) != 0)
+	if (data_folder_open(
+		    &folder, file_system(), options->data, options->master_key, false, err) != 0)
 		return -1;
 	const struct rebuild_params params = {.folder = folder.path,
 		.files = file_system(),

@@ -140,7 +140,8 @@ static int run_from(
 	if (backup_vault_find(&vault, target, err) != 0)
 		return -1;
 	if (vault.about.kind != ERROR_NONE)
-		fprintf(stderr, "deltabucketd: restore: %s It goes on with what the manifests say.\n",
+		fprintf(stderr,
+			"deltabucketd: restore: %s It goes on with what the manifests say.\n",
 			vault.about.text);
 	if (options->lists)
 		return list_moments(options, target, err);

@@ -53,6 +53,8 @@ static int work_alone(const struct store_command *command, const struct data_fol
 	struct buffer *out, struct error *err)
 {
 	const struct store_options options = {.folder = folder->path};
+	if (command->is_for_server)
+		return command->work(command->owner, NULL, folder, out, err);
 	struct store *const store = store_open(&options, err);
 	if (store == NULL)
 		return folder_owner_advise(folder->path, err);

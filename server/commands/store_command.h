@@ -11,6 +11,7 @@ struct store_command {
 	const char *data;            /* the folder */
 	const char *master_key;      /* a file; NULL: the folder's own */
 	bool makes_store;            /* in an empty folder; otherwise there must be one */
+	bool is_for_server;          /* `work` only says so, and gets no store */
 	struct http_request request; /* to the server */
 	/* Works on the opened store, without a server. Must write the same JSON to `out` as the
 	 * server's reply. */

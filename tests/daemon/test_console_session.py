@@ -267,6 +267,8 @@ class Console(unittest.TestCase):
         self.assertEqual(self.daemon.request('POST', '/-/signed-urls', b'{}', token=None).status, 401)
 
     def audit(self, **query):
+        """Entries are written behind the replies, in the order of all changes."""
+        self.daemon.request('PUT', '/weights/flush', b'x')
         asked = '&'.join(f'{name}={value}' for name, value in query.items())
         return self.daemon.request('GET', f'/-/audit?{asked}')
 
@@ -290,7 +292,7 @@ class Console(unittest.TestCase):
                 ('DELETE', '/audited-one/key', None, 204, None),
                 ('DELETE', '/audited-one', None, 204, ('bucket_removed', 'audited-one', '')),
                 ('POST', '/api/buckets/main/audited-two', b'{}', 200, ('bucket_made', 'audited-two', '')),
-                ('DELETE', '/api/buckets/main/audited-two', None, 204, ('bucket_removed', 'audited-two', '')),
+                ('DELETE', '/api/buckets/main/audited-two', None, 200, ('bucket_removed', 'audited-two', '')),
                 ('POST', run, b'{}', 200, None),
                 ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
                 ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
@@ -337,6 +339,29 @@ class Console(unittest.TestCase):
             daemon.stop()  # writes it down
             daemon.start()
             self.assertEqual(used(), first)
+
+    def test_the_command_prints_a_link(self):
+        key = self.add_key()
+        for words, key_id, said in (((), ROOT_ID, 'the root key'), (('--key', key['key_id']), key['key_id'], f'the key {key["key_id"]}')):
+            done = self.daemon.admin('console', *words)
+            link = re.fullmatch(re.escape(self.daemon.endpoint) + '/console/#link=([0-9a-f]{64})\n\n(.+)\n', done.stdout)
+            self.assertTrue(link, done.stdout)
+            self.assertEqual(link[2], f'This link signs in once, within 5 minutes. Whoever has it acts as {said}.')
+            self.assertEqual(self.sign_in(link=link[1]).json()['key_id'], key_id)
+            self.sign_in(401, link=link[1])
+        self.assertIn('#link=', json.loads(self.daemon.admin('console', '--json').stdout)['url'])
+        done = self.daemon.admin('console', '--key', 'nobody', check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("The key 'nobody' does not exist.", done.stderr)
+        self.assertEqual(self.audit(limit=1).json()['entries'][0]['key_id'], 'control')
+
+    def test_the_command_says_that_no_server_runs(self):
+        with Daemon(tls=False, arguments=['--public-url', 'https://models.example']) as daemon:
+            self.assertIn('https://models.example/console/#link=', daemon.admin('console').stdout)
+            daemon.stop()
+            done = daemon.admin('console', check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, ''))
+            self.assertIn(f'no server runs on {daemon.folder}', done.stderr)
 
     def test_guesses_are_limited_for_one_key_and_lock_out_nobody(self):
         with Daemon(tls=False) as daemon:
