@@ -63,6 +63,8 @@ const struct route admin_routes[] = {
 		admin_metrics_begin, NULL, admin_metrics_resume},
 	{GET_HEAD, "/-/overview", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "Overview",
 		overview_begin, NULL, overview_resume},
+	{METHOD_GET, "/-/events", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "LiveEvents",
+		live_events_begin, NULL, NULL},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys",
 		admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey",

@@ -14,4 +14,7 @@ enum next list_all_runs_resume(struct exchange *exchange);
 enum next overview_begin(struct exchange *exchange);
 enum next overview_resume(struct exchange *exchange);
 
+/* GET /-/events?runs=&server=&replicas=: a stream of what changes. */
+enum next live_events_begin(struct exchange *exchange);
+
 #endif

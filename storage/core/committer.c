@@ -15,6 +15,7 @@
 #include "base/thread/lock.h"
 #include "storage/core/change_feed.h"
 #include "storage/core/pack_row.h"
+#include "storage/core/run_feed.h"
 
 enum { BATCH_MAX_CHANGES = 256, SHARED_RECORDS = 16 };
 static const uint64_t WAL_RESTART_BYTES = UINT64_C(64) << 20;
@@ -308,6 +309,7 @@ static void settle_feed(struct committer *committer, bool committed)
 	struct change_feed *const feed = db_context(committer->db, DB_CONTEXT_CHANGE_FEED);
 	if (feed != NULL)
 		(committed ? change_feed_show : change_feed_take_back_all)(feed);
+	run_feed_show(db_context(committer->db, DB_CONTEXT_RUN_FEED));
 }
 
 /* A batch whose changes were all refused, as by a damaged page, wrote nothing. */

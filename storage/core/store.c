@@ -15,6 +15,7 @@
 #include "storage/core/committer.h"
 #include "storage/core/damage_book.h"
 #include "storage/core/reader_pool.h"
+#include "storage/core/run_feed.h"
 #include "storage/ingest/ingest_spares.h"
 #include "storage/packs/pack_store_parts.h"
 
@@ -35,6 +36,7 @@ struct store {
 	struct helper_lane publish_lanes[PUBLISH_LANES];
 	struct step_watch *watch;
 	struct change_feed *change_feed;
+	struct run_feed *run_feed;
 	struct pack_touches *touches;
 
 	bool needs_reindex; /* the chunk index is new and empty */
@@ -83,6 +85,7 @@ struct store *store_new(const struct store_params *params)
 	store->watch = step_watch_start(store->clock);
 	store->change_feed = change_feed_new(
 		&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
+	store->run_feed = run_feed_new();
 	store->helpers = helpers_start(params->helper_threads);
 	return store;
 }
@@ -141,6 +144,7 @@ void store_start_committer(struct store *store, struct db *db)
 	ASSERT(store->packs != NULL && store->catalog.path != NULL && store->committer == NULL);
 	db_set_context(db, DB_CONTEXT_PACK_TOUCHES, store->touches);
 	db_set_context(db, DB_CONTEXT_CHANGE_FEED, store->change_feed);
+	db_set_context(db, DB_CONTEXT_RUN_FEED, store->run_feed);
 	store->committer = committer_start(&options);
 	store->damage_book = damage_book_open(store);
 }
@@ -164,6 +168,7 @@ void store_end_helpers(struct store *store)
 void store_free(struct store *store)
 {
 	change_feed_free(store->change_feed);
+	run_feed_free(store->run_feed);
 	if (store->packs != NULL)
 		pack_store_close(store->packs);
 	backup_holds_free(store->holds);
@@ -316,6 +321,11 @@ struct helper_lane *store_publish_lane(struct store *store, uint64_t hash)
 struct step_watch *store_step_watch(const struct store *store)
 {
 	return store->watch;
+}
+
+struct run_feed *store_run_feed(const struct store *store)
+{
+	return store->run_feed;
 }
 
 struct change_feed *store_change_feed(const struct store *store)

@@ -81,6 +81,7 @@ struct helpers *store_helpers(const struct store *store);
 struct helper_lane *store_publish_lane(struct store *store, uint64_t hash);
 struct step_watch *store_step_watch(const struct store *store);
 struct change_feed *store_change_feed(const struct store *store);
+struct run_feed *store_run_feed(const struct store *store);
 
 /* Whether background work may change anything now (store_health.h), and whether it may delete. */
 bool store_takes_work(const struct store *store);

@@ -22,7 +22,12 @@ void db_close(struct db *db);
 const char *db_path(const struct db *db);
 /* Objects that must learn what a connection changes. They travel with the connection; borrowed,
  * NULL until set. */
-enum db_context { DB_CONTEXT_PACK_TOUCHES, DB_CONTEXT_CHANGE_FEED, DB_CONTEXT_COUNT };
+enum db_context {
+	DB_CONTEXT_PACK_TOUCHES,
+	DB_CONTEXT_CHANGE_FEED,
+	DB_CONTEXT_RUN_FEED,
+	DB_CONTEXT_COUNT
+};
 void db_set_context(struct db *db, enum db_context which, void *context);
 void *db_context(const struct db *db, enum db_context which);
 

@@ -50,12 +50,13 @@ void replica_table_changed(struct replica_table *table, struct replica_changes *
 	const struct replica_run *const run = replica_table_look_run(table, changes->run);
 	const int64_t now = replica_table_now(table);
 	const struct replica *at = run == NULL ? NULL : first_after(run, changes->after);
-	for (; at != NULL && changes->count < changes->limit; at = at->behind) {
+	for (; at != NULL && at->change <= changes->until && changes->count < changes->limit;
+		at = at->behind) {
 		replica_table_copy(run, at, arena, &out[changes->count].row);
 		out[changes->count++].expired = replica_table_is_expired(at, now);
 		changes->after = at->change;
 	}
-	changes->has_more = at != NULL;
+	changes->has_more = at != NULL && at->change <= changes->until;
 	lock_leave(&table->lock);
 }
 
@@ -70,30 +71,36 @@ bool replica_table_removed(struct replica_table *table, struct replica_changes *
 	uint64_t at = is_whole ? removal_after(table, changes->after) : table->removal_count;
 	for (; at < table->removal_count && changes->count < changes->limit; at++) {
 		const struct removal *const removal = &table->removals[at % REPLICA_REMOVALS_MAX];
+		if (removal->change > changes->until)
+			break;
 		changes->after = removal->change;
 		if (removal->run == changes->run &&
 			replica_table_look(table, removal->run, removal->id) == NULL)
 			out[changes->count++] = arena_copy(arena, removal->id);
 	}
-	changes->has_more = at < table->removal_count;
+	changes->has_more = changes->count == changes->limit;
 	lock_leave(&table->lock);
 	return is_whole;
 }
 
-size_t replica_table_moved(
-	struct replica_table *table, uint64_t *after, int64_t *out_runs, size_t limit)
+void replica_table_moved(
+	struct replica_table *table, struct replica_changes *changes, int64_t *out_runs)
 {
-	size_t taken = 0;
+	ASSERT(changes->limit > 0);
+	changes->count = 0;
 	lock_enter(&table->lock);
 	const struct replica_run *at = table->last_moved;
-	while (at != NULL && at->before != NULL && at->before->move > *after)
+	while (at != NULL && at->before != NULL && at->before->move > changes->after)
 		at = at->before;
-	for (; at != NULL && at->move > *after && taken < limit; at = at->behind) {
-		out_runs[taken++] = at->run;
-		*after = at->move;
+	if (at != NULL && at->move <= changes->after)
+		at = NULL;
+	for (; at != NULL && at->move <= changes->until && changes->count < changes->limit;
+		at = at->behind) {
+		out_runs[changes->count++] = at->run;
+		changes->after = at->move;
 	}
+	changes->has_more = at != NULL && at->move <= changes->until;
 	lock_leave(&table->lock);
-	return taken;
 }
 
 uint64_t replica_table_last_move(struct replica_table *table)

@@ -78,6 +78,7 @@ uint64_t replica_table_last_change(struct replica_table *table, int64_t run, uin
 struct replica_changes {
 	int64_t run;
 	uint64_t after; /* changes above this are read; moved behind the last one that was */
+	uint64_t until; /* none above this is read: the number of an earlier last change */
 	size_t limit;   /* above 0 */
 	size_t count;
 	bool has_more; /* there are more than the limit */
@@ -90,10 +91,10 @@ void replica_table_changed(struct replica_table *table, struct replica_changes *
  * all removals since then; then nothing is read. */
 bool replica_table_removed(struct replica_table *table, struct replica_changes *changes,
 	struct arena *arena, struct span *out);
-/* Up to `limit` runs in which something but the time of a report changed after *after, those that
- * changed earliest first; *after is moved behind the last of them. Returns their number. */
-size_t replica_table_moved(
-	struct replica_table *table, uint64_t *after, int64_t *out_runs, size_t limit);
+/* Up to changes->limit runs in which something but the time of a report changed last, as
+ * replica_table_changed tells replicas. changes->run is not used. */
+void replica_table_moved(
+	struct replica_table *table, struct replica_changes *changes, int64_t *out_runs);
 /* The number of the last change of any run that replica_table_moved tells. */
 uint64_t replica_table_last_move(struct replica_table *table);
 /* Gives replicas whose lease has ended since the last call a change each. */

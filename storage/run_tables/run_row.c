@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/buckets/bucket_row.h"
+#include "storage/core/run_feed.h"
 #include "storage/run_tables/pin_row.h"
 #include "storage/run_tables/run_settings.h"
 #include "storage/run_tables/webhook_row.h"
@@ -221,12 +222,14 @@ int run_row_add(struct db *db, struct span name, struct run_row *row, struct err
 		    db_i64((int64_t)row->epoch), db_i64((int64_t)row->settings.keep_steps),
 		    db_i64(row->created_ms)) != 0)
 		return -1;
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), row->id);
 	return run_settings_store(db, row->id, &row->settings, err);
 }
 
 int run_row_update(struct db *db, const struct run_row *row, struct error *err)
 {
 	ASSERT(row->id > 0);
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), row->id);
 	return db_run(db, SQL_RUN_UPDATE, err, db_i64(row->id), db_i64((int64_t)row->epoch),
 		db_i64_or_null(row->has_head, (int64_t)row->head),
 		row->has_head ? digest_value(&row->head_digest) : db_null(),

@@ -132,6 +132,98 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 	return read_page(store, &row, entries, arena, out, err);
 }
 
+int replica_follow_begin(struct store *store, const struct run_ref *run, struct replica_follow *out,
+	struct error *err)
+{
+	struct run_row row;
+	uint64_t of_all;
+	if (find_run(store, run, &row, NULL, err) != 0)
+		return -1;
+	const uint64_t last =
+		replica_table_last_change(store_parts(store)->replicas, row.id, &of_all);
+	*out = (struct replica_follow){.run = *run,
+		.id = row.id,
+		.told = of_all,
+		.gone = of_all,
+		.until = of_all,
+		.last = last,
+		.of_all = of_all};
+	return 0;
+}
+
+/* A quiet run's removals are all known, so its reader is never too far behind. */
+bool replica_follow_look(struct store *store, struct replica_follow *follow)
+{
+	const uint64_t before = follow->last;
+	follow->last = replica_table_last_change(
+		store_parts(store)->replicas, follow->id, &follow->of_all);
+	follow->until = follow->of_all;
+	if (follow->last == before && follow->told >= before && follow->gone >= before) {
+		follow->told = follow->of_all;
+		follow->gone = follow->of_all;
+		return false;
+	}
+	return true;
+}
+
+bool replica_follow_removed(struct store *store, struct replica_follow *follow, struct arena *arena,
+	struct span *out, size_t limit, size_t *out_count)
+{
+	struct replica_changes changes = {
+		.run = follow->id, .after = follow->gone, .until = follow->until, .limit = limit};
+	const bool is_whole =
+		replica_table_removed(store_parts(store)->replicas, &changes, arena, out);
+	*out_count = changes.count;
+	follow->gone = changes.has_more ? changes.after : follow->until;
+	return is_whole;
+}
+
+int replica_follow_read(struct store *store, struct replica_follow *follow, struct arena *arena,
+	struct replica_list_message *out, bool *out_more, struct error *err)
+{
+	struct replica_table *const table = store_parts(store)->replicas;
+	struct run_row row;
+	struct replica_changes changes = {.run = follow->id,
+		.after = follow->told,
+		.until = follow->until,
+		.limit = out->count};
+	struct replica_entry *const entries = arena_take_array(arena, out->count, sizeof(*entries));
+	struct replica_message *const replicas = out->replicas;
+	if (entries == NULL)
+		return error_set(err, ERROR_NO_MEMORY,
+			"The request's memory ran out while listing replicas.");
+	if (find_run(store, &follow->run, &row, NULL, err) != 0)
+		return -1;
+	if (row.id != follow->id)
+		return error_set(err, ERROR_NO_RUN, "Another run has the name by now.");
+	*out = (struct replica_list_message){.replicas = replicas,
+		.lease_s = row.settings.lease_s,
+		.has_head = row.has_head,
+		.head = row.head,
+		.rollback = row.rollback};
+	const struct replica_page counts = {.run = row.id};
+	(void)replica_table_page(table, &counts, arena, NULL, out);
+	replica_table_changed(table, &changes, arena, entries);
+	out->count = changes.count;
+	*out_more = changes.has_more;
+	follow->told = changes.has_more ? changes.after : follow->until;
+	return read_page(store, &row, entries, arena, out, err);
+}
+
+size_t replica_moved_runs(
+	struct store *store, uint64_t *after, uint64_t until, int64_t *out_runs, size_t limit)
+{
+	struct replica_changes changes = {.after = *after, .until = until, .limit = limit};
+	replica_table_moved(store_parts(store)->replicas, &changes, out_runs);
+	*after = changes.has_more ? changes.after : until;
+	return changes.count;
+}
+
+uint64_t replica_last_move(struct store *store)
+{
+	return replica_table_last_move(store_parts(store)->replicas);
+}
+
 struct call *replica_save_call(struct store *store, const struct replica_ref *ref)
 {
 	return make(store, &save_kind, ref);

@@ -32,6 +32,41 @@ struct replica_scan {
 };
 int replica_list(struct store *store, const struct replica_scan *scan, struct arena *arena,
 	struct replica_list_message *out, struct error *err);
+/* For readers that follow the replicas of a run and want only what changed. A round begins with
+ * replica_follow_look and is about what had changed by then, so it ends however many report
+ * meanwhile. */
+struct replica_follow {
+	struct run_ref run; /* borrowed */
+	int64_t id;         /* of the run's row */
+	uint64_t told;      /* changes of replicas up to here are told */
+	uint64_t gone;      /* removals up to here are told */
+	uint64_t until;     /* what the round is about */
+	uint64_t last;      /* the run's last change, when the round began */
+	uint64_t of_all;    /* the last change of all runs at that time */
+};
+/* From now on. Fails with no_bucket or no_run. */
+int replica_follow_begin(struct store *store, const struct run_ref *run, struct replica_follow *out,
+	struct error *err);
+/* Begins a round. Whether anything changed since the last one began; cheap. */
+bool replica_follow_look(struct store *store, struct replica_follow *follow);
+/* Up to `limit` ids of replicas that were removed and are not there again. False when not all of
+ * them are known any more; then the follower begins anew. */
+bool replica_follow_removed(struct store *store, struct replica_follow *follow, struct arena *arena,
+	struct span *out, size_t limit, size_t *out_count);
+/* Up to out->count replicas that changed, in the order of their changes, into out->replicas, which
+ * has room for them; sets out->count, and the counts of the whole run as replica_list does.
+ * *out_more: there are more in this round. Fails with no_bucket or no_run, also when another run
+ * has the name by now. */
+int replica_follow_read(struct store *store, struct replica_follow *follow, struct arena *arena,
+	struct replica_list_message *out, bool *out_more, struct error *err);
+
+/* Runs whose fleets changed in more than the times of reports. *after is what is known already and
+ * `until` a number of replica_last_move, as struct replica_follow has them. Up to `limit`, at
+ * least 1. */
+size_t replica_moved_runs(
+	struct store *store, uint64_t *after, uint64_t until, int64_t *out_runs, size_t limit);
+uint64_t replica_last_move(struct store *store);
+
 /* Fails with not_found when the run has no such replica. */
 struct call *replica_remove_call(struct store *store, const struct replica_ref *ref);
 

@@ -1,6 +1,7 @@
 #include "storage/runs/rollback.h"
 
 #include "base/thread/step_watch.h"
+#include "storage/core/run_feed.h"
 #include "storage/run_tables/pin_row.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
@@ -98,6 +99,7 @@ static int put(struct db *db, const struct run_row *run, struct error *err)
 	const struct pin_message pin = {.name = span_text(PIN_ROLLBACK),
 		.step = run->rollback.step,
 		.created_ms = run->rollback.created_ms};
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), run->id);
 	return pin_row_put(db, run->id, &pin, err) != 0
 		? -1
 		: step_anchor_want_pinned(db, run->id, pin.step, err);

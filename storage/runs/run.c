@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread/step_watch.h"
+#include "storage/core/run_feed.h"
 #include "storage/run_tables/adopt_row.h"
 #include "storage/run_tables/replica_table.h"
 #include "storage/run_tables/run_row.h"
@@ -192,6 +193,8 @@ static int run_end_apply(struct call *call, struct db *db, struct error *err)
 	if (run_row_need(db, &end->run, &row, err) != 0)
 		return -1;
 	end->id = row.id;
+	run_feed_note_end(
+		db_context(db, DB_CONTEXT_RUN_FEED), row.id, end->run.bucket.name, end->run.name);
 	return run_row_end(db, row.id, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "storage/buckets/bucket_row.h"
 #include "storage/core/committer.h"
+#include "storage/core/run_feed.h"
 #include "storage/core/store.h"
 #include "storage/objects/scratch.h"
 #include "storage/run_tables/run_label.h"
@@ -38,9 +39,11 @@ static int adopt_apply(struct change *base, struct db *db, struct error *err)
 {
 	const struct adopt_change *const settle = (const struct adopt_change *)base;
 	ASSERT(settle->failure != NULL || settle->versions != NULL);
-	if (settle->failure != NULL)
+	if (settle->failure != NULL) {
+		run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), settle->adoption->run);
 		return adopt_row_set_failed(
 			db, settle->adoption->id, span_text(settle->failure->text), err);
+	}
 	for (size_t i = settle->version_count; i-- > 0;)
 		if (adopt_row_note(db, &settle->versions[i], store_now_ms(settle->store), err) != 0)
 			return -1;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "storage/core/committer.h"
+#include "storage/core/run_feed.h"
 #include "storage/core/store.h"
 #include "storage/objects/scratch.h"
 #include "storage/run_tables/run_label.h"
@@ -136,6 +137,7 @@ static int proof_apply(struct change *base, struct db *db, struct error *err)
 		return found;
 	if (step_row_set_verified(db, row.id, verdict->verified, verdict->reason, err) != 0)
 		return -1;
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), verdict->job->run);
 	if (verdict->verified == STEP_FAILED && note_failure(verdict, db, &row, err) != 0)
 		return -1;
 	return step_anchor_want_after(db, verdict->job->run, row.step, err);

@@ -1,13 +1,16 @@
-"""What the console shows at a glance and live: the runs of all buckets with their fleets."""
+"""What the console shows at a glance and live: the runs of all buckets with their fleets, the server,
+and the stream of what changes."""
 
+import http.client
 import json
 import os
 import tempfile
+import threading
 import time
 import unittest
 
 from tests.support.checkpoints import expand_small
-from tests.support.daemon import REPLY_SECONDS, Daemon
+from tests.support.daemon import REPLY_SECONDS, ROOT_TOKEN, Daemon
 from tests.support.runs import Run, shard, weights
 
 
@@ -253,3 +256,268 @@ class Overview(Case):
         bytes_of_anchor = len(self.daemon.request('GET', url).body)
         both = self.await_sent(sent + bytes_of_anchor)
         self.assertEqual(both, (sent + bytes_of_anchor, whole + bytes_of_anchor))
+
+
+class Stream:
+    """A stream of events that began with hello. Each next() is the name of one and its data."""
+
+    def __init__(self, daemon, query, token=ROOT_TOKEN, hello=True):
+        self.connection = daemon.connect()
+        headers = {'Authorization': f'Bearer {token}'}
+        self.connection.request('GET', f'/-/events?{query}', headers=headers)
+        self.reply = self.connection.getresponse()
+        if hello:
+            event, data = self.next()
+            assert (event, list(data)) == ('hello', ['time']), (event, data)
+
+    def next(self):
+        """None at the end."""
+        fields = {}
+        while line := self.reply.readline().decode():
+            if line == '\n' and 'event' in fields:
+                return fields['event'], json.loads(fields['data'])
+            name, separator, value = line.rstrip('\n').partition(': ')
+            if name and separator:
+                fields[name] = value
+        return None
+
+    def until(self, event, found=lambda data: True):
+        """Reads on to the first such event."""
+        while True:
+            name, data = self.next()
+            if name == event and found(data):
+                return data
+
+    def close(self):
+        self.connection.close()
+
+
+class Events(Case):
+    def follow(self, query, token=ROOT_TOKEN):
+        stream = Stream(self.daemon, query, token)
+        self.addCleanup(stream.close)
+        return stream
+
+    def test_a_run_is_told_as_the_list_tells_it(self):
+        stream = self.follow('runs=1')
+        run = Run(self.daemon, 'a')
+        stream.until('run', lambda run: run['head'] is None)
+        run.publish_all(0, 1)
+        told = stream.until('run', lambda run: run['head'] == 1 and run['verified'] == 'ok')
+        (listed,) = self.runs()
+        self.assertEqual(told, listed)
+        run.call('PUT', '/settings', {'keep_steps': 9})
+        stream.until('run', lambda run: run['keep_steps'] == 9)
+        run.call('PUT', '/rollback', {'step': 0})
+        told = stream.until('run', lambda run: 'rollback' in run)
+        self.assertEqual(told['rollback']['step'], 0)
+        run.call('DELETE', '/rollback')
+        stream.until('run', lambda run: 'rollback' not in run)
+        self.assertEqual(run.call('DELETE', '').status, 204)
+        self.assertEqual(stream.until('run_removed'), {'bucket': 'models', 'run': 'a'})
+
+    def test_a_run_is_told_when_its_fleet_moves_but_not_when_it_only_renews(self):
+        run = Run(self.daemon, 'a')
+        other = Run(self.daemon, 'b')
+        run.publish_all(0, 1)
+        run.call('PUT', '/replicas/w', report(step=0))
+        self.await_proof('models/a')
+        stream = self.follow('runs=1')
+        run.call('PUT', '/replicas/w', report(step=0))
+        other.call('PUT', '/replicas/w', report())
+        self.assertEqual(stream.until('run')['run'], 'b')
+        run.call('PUT', '/replicas/w', report(step=1))
+        told = stream.until('run')
+        self.assertEqual((told['run'], told['fleet']['oldest']), ('a', 1))
+
+    def await_proof(self, name):
+        limit = time.monotonic() + REPLY_SECONDS
+        while any(step['verified'] == 'pending' for step in self.get(f'/v1/runs/{name}/steps')['steps']):
+            self.assertLess(time.monotonic(), limit)
+
+    def test_replicas_are_told_as_the_list_tells_them(self):
+        run = Run(self.daemon, 'a')
+        run.publish_all(0, 1)
+        run.call('PUT', '/replicas/quiet', report(step=1))
+        stream = self.follow('replicas=models/a')
+        for name in ('w-1', 'w-0'):
+            run.call('PUT', f'/replicas/{name}', report(step=0, host=name))
+        rows = {}
+        while len(rows) < 2:
+            data = stream.until('replicas')
+            self.assertEqual((data['run'], data['head']), ('models/a', 1))
+            rows.update((row['id'], row) for row in data['replicas'])
+        listed = run.call('GET', '/replicas').json()
+        for name in ('states', 'expired', 'oldest', 'without_step'):
+            self.assertEqual(data[name], listed[name])
+        same = [{**row, 'staleness': None} for row in listed['replicas'] if row['id'] != 'quiet']
+        told = [{**rows[name], 'staleness': None} for name in sorted(rows)]
+        self.assertEqual(told, same)
+        self.assertEqual([row['staleness']['steps'] for row in rows.values()], [1, 1])
+        run.call('DELETE', '/replicas/w-0')
+        self.assertEqual(stream.until('replicas')['removed'], ['w-0'])
+        before = rows['w-1']['updated']
+        run.call('PUT', '/replicas/w-1', report(step=0, host='w-1'))  # it only renews
+        (row,) = stream.until('replicas')['replicas']
+        self.assertGreater(row['updated'], before)
+        run.publish_all(2, 2)
+        data = stream.until('replicas', lambda data: data['head'] == 2)
+        self.assertEqual(data['replicas'], [])
+
+    def test_a_lease_that_ends_is_told(self):
+        run = Run(self.daemon, 'a')
+        run.call('PUT', '/settings', {'lease_s': 10})
+        stream = self.follow('replicas=models/a&runs=1')
+        run.call('PUT', '/replicas/w', report())
+        stream.until('run', lambda run: run['fleet']['states']['ready'] == 1)
+        rows, told = [], set()
+        while told != {'run', 'replicas'}:
+            event, data = stream.next()
+            if (data if event == 'replicas' else data['fleet'])['expired'] == 1:
+                told.add(event)
+                rows += data.get('replicas', [])
+        self.assertEqual(rows[-1]['expired'], True)
+
+    def test_a_key_hears_of_nothing_that_it_may_not_read(self):
+        for bucket, name in (('models', 'a'), ('models', 'b'), ('zoo', 'c')):
+            Run(self.daemon, name, bucket=bucket)
+        token = self.key('models/a/=read')['token']
+        stream = self.follow('runs=1&replicas=models/a', token)
+        everything = self.follow('runs=1')
+        for bucket, name in (('zoo', 'c'), ('models', 'b'), ('models', 'a')):
+            run = Run(self.daemon, name, bucket=bucket)
+            run.call('PUT', '/replicas/w', report())
+        for bucket, name in (('zoo', 'c'), ('models', 'b')):
+            self.daemon.request('DELETE', f'/v1/runs/{bucket}/{name}')
+            everything.until('run_removed', lambda data, name=name: data['run'] == name)
+        self.daemon.request('DELETE', '/v1/runs/models/a')
+        seen = []
+        while not seen or seen[-1][0] != 'run_removed':
+            seen.append(stream.next())
+        self.assertNotIn('"b"', json.dumps(seen))
+        self.assertNotIn('"c"', json.dumps(seen))
+        self.assertLessEqual({name for name, _ in seen}, {'run', 'replicas', 'reset', 'run_removed'})
+        self.assertEqual(seen[-1][1], {'bucket': 'models', 'run': 'a'})
+
+    def refuse(self, query, status, code, token=ROOT_TOKEN):
+        reply = self.daemon.request('GET', f'/-/events?{query}', token=token)
+        self.assertEqual((reply.status, reply.code()), (status, code), query)
+
+    def test_who_may_follow_what(self):
+        Run(self.daemon, 'a')
+        reader = self.key('models/a/=read')['token']
+        self.refuse('server=1', 403, 'denied', reader)
+        self.refuse('server=1', 403, 'denied', self.key()['token'])
+        self.refuse('replicas=models/b', 403, 'denied', reader)
+        self.refuse('replicas=models/a&replicas=zoo/c', 403, 'denied', reader)
+        self.follow('server=1', self.key('metrics')['token'])
+        self.follow('replicas=models%2Fa', reader)
+        self.refuse('replicas=models/b', 404, 'no_run')
+        self.refuse('replicas=models', 400, 'invalid')
+        self.refuse('', 400, 'invalid')
+        self.refuse('runs=0', 400, 'invalid')
+        self.refuse('&'.join(['replicas=models/a'] * 5), 400, 'invalid')
+
+    def test_the_stream_of_a_revoked_key_ends(self):
+        Run(self.daemon, 'a')
+        made = self.key('models/a/=read')
+        stream = self.follow('runs=1&replicas=models/a', made['token'])
+        began = time.monotonic()
+        self.assertEqual(self.daemon.request('DELETE', f'/-/keys/{made["key_id"]}').status, 204)
+        self.assertIsNone(stream.next())
+        self.assertLess(time.monotonic() - began, REPLY_SECONDS)
+
+    def test_a_run_that_is_removed_ends_what_follows_it(self):
+        run = Run(self.daemon, 'a')
+        run.call('PUT', '/replicas/w', report())
+        stream = self.follow('replicas=models/a')
+        run.call('DELETE', '')
+        self.assertEqual(stream.until('reset'), {'reason': 'run_removed', 'run': 'models/a'})
+        run.open()
+        run.call('PUT', '/replicas/w', report())
+        other = self.follow('replicas=models/a')
+        run.call('PUT', '/replicas/w', report('error', error='no'))
+        self.assertEqual(other.until('replicas')['states']['error'], 1)
+        self.daemon.stop()
+        self.assertEqual(stream.next(), ('reconnect', {}))
+
+    def test_the_server_tells_what_changed_of_it(self):
+        stream = self.follow('server=1')
+        Run(self.daemon, 'a').publish_all(0, 0)
+        data = stream.until('server', lambda data: 'steps_published' in data)
+        self.assertEqual(data['steps_published'], 1)
+        self.assertIn('time', data)
+        self.assertNotIn('damaged_chunks', data)
+        self.assertEqual(self.daemon.request('POST', '/-/scrub', b'{}').status, 200)
+        work = stream.until('server', lambda data: 'work' in data and 'verified' in json.dumps(data))
+        self.assertEqual(len(work['work']), 8)
+        self.assertNotIn('warnings', work)
+
+    def test_a_stop_is_told(self):
+        streams = [self.follow(query) for query in ('runs=1', 'server=1')]
+        ends = []
+        for stream in streams:
+            thread = threading.Thread(target=lambda s=stream: ends.append((s.until('reconnect'), s.next())))
+            thread.start()
+            self.addCleanup(thread.join)
+        self.daemon.stop()
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join(REPLY_SECONDS)
+        self.assertEqual(ends, [({}, None)] * 2)
+
+    def test_streams_have_places_like_those_of_buckets(self):
+        before = self.get('/-/overview')['now']['streams']
+        stream = self.follow('runs=1')
+        self.assertEqual(self.get('/-/overview')['now']['streams'], before + 1)
+        stream.close()
+
+    def put_many(self, name, ids, state, step):
+        """As a fleet does: several connections, each for a share of the workers."""
+        def put(share):
+            connection = http.client.HTTPConnection('127.0.0.1', self.daemon.port)
+            for replica in share:
+                body = json.dumps(report(state, step=step))
+                headers = {'Authorization': f'Bearer {ROOT_TOKEN}'}
+                connection.request('PUT', f'/v1/runs/{name}/replicas/{replica}', body, headers)
+                reply = connection.getresponse()
+                reply.read()
+                assert reply.status == 200, reply.status
+            connection.close()
+        threads = [threading.Thread(target=put, args=(ids[i::8],)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def list_all(self, name):
+        rows, after = {}, ''
+        while after is not None:
+            page = self.get(f'/v1/runs/{name}/replicas?limit=1000&after={after}')
+            rows.update((row['id'], row) for row in page['replicas'])
+            after = page.get('next')
+        return rows
+
+    def test_ten_thousand_replicas_are_told_and_end_as_listed(self):
+        run = Run(self.daemon, 'a')
+        run.publish_all(0, 1)
+        stream = self.follow('replicas=models/a')
+        slow = self.follow('replicas=models/a')  # it reads nothing until the end
+        ids = [f'w-{number}' for number in range(10000)]
+        threads = self.put_many('models/a', ids, 'fetching', 0)
+        for thread in threads:
+            thread.join()
+        threads = self.put_many('models/a', ids[::2], 'ready', 1)
+        self.addCleanup(lambda: [thread.join() for thread in threads])
+        for reader in (stream, slow):
+            rows = {}
+            while len(rows) < 10000 or sum(row['state'] == 'ready' for row in rows.values()) < 5000:
+                data = reader.until('replicas')
+                self.assertLessEqual(len(data['replicas']), 2000)
+                for row in data['replicas']:
+                    rows[row['id']] = row
+            for thread in threads:
+                thread.join()
+            last = {name: (row['state'], row['step']) for name, row in rows.items()}
+            listed = self.list_all('models/a')
+            self.assertEqual(last, {name: (row['state'], row['step']) for name, row in listed.items()})
+            self.assertEqual((data['states']['ready'], data['oldest']), (5000, 0))

@@ -85,7 +85,7 @@ NAMES = {
     'root': 'ListKeys AddKey RevokeKey Gc Scrub Damage ListPacks ListBackupHolds AddBackupHold EndBackupHold',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets ListKnownBuckets ListAllRuns Overview'
+        'CreateHubBucket ListBuckets ListKnownBuckets ListAllRuns Overview LiveEvents'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
@@ -714,7 +714,12 @@ def body(text, ok=(200,)):
     return plan
 
 
+def follow_runs(matrix, cell):
+    cell.query['runs'] = '1'
+
+
 PLANS = {
+    'LiveEvents': follow_runs,
     **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
     'RunWebhook': write_run(None),
     'RunSettings': write_run('{"keep_steps":64}'),

@@ -94,9 +94,9 @@ class Wire:
         return reply
 
     def stream(self, reply):
-        """Of a stream without end, what comes until it says that it is ready, or its end."""
+        """Of a stream without end, what comes until it says that it is ready or new, or its end."""
         try:
-            while b'event: ready' not in self.held and b'event: reset' not in self.held:
+            while not any(f'event: {name}'.encode() in self.held for name in ('ready', 'reset', 'hello')):
                 self.read()
         except ConnectionError:
             pass

@@ -65,13 +65,15 @@ static const char *changed(struct replica_changes *changes)
 
 static const char *changed_since(uint64_t after)
 {
-	struct replica_changes changes = {.run = RUN, .after = after, .limit = ROOM};
+	struct replica_changes changes = {
+		.run = RUN, .after = after, .until = UINT64_MAX, .limit = ROOM};
 	return changed(&changes);
 }
 
 static size_t removed_since(int64_t run, uint64_t after, struct span *ids)
 {
-	struct replica_changes changes = {.run = run, .after = after, .limit = ROOM};
+	struct replica_changes changes = {
+		.run = run, .after = after, .until = UINT64_MAX, .limit = ROOM};
 	ck_assert(replica_table_removed(table, &changes, arena, ids));
 	return changes.count;
 }
@@ -96,7 +98,7 @@ END_TEST
 
 START_TEST(pages_go_on_where_the_last_one_ended)
 {
-	struct replica_changes changes = {.run = RUN, .limit = 2};
+	struct replica_changes changes = {.run = RUN, .until = UINT64_MAX, .limit = 2};
 	put(RUN, "a", 1);
 	put(RUN, "b", 1);
 	put(RUN, "c", 1);
@@ -159,7 +161,8 @@ START_TEST(a_reader_too_far_behind_is_told)
 		put(OTHER, id, 1);
 		replica_table_remove(table, OTHER, span_text(id));
 	}
-	struct replica_changes changes = {.run = RUN, .after = seen, .limit = ROOM};
+	struct replica_changes changes = {
+		.run = RUN, .after = seen, .until = UINT64_MAX, .limit = ROOM};
 	ck_assert(!replica_table_removed(table, &changes, arena, ids));
 	/* one whose run stayed the same knows that, and goes on from the end */
 	ck_assert_uint_eq(replica_table_last_change(table, RUN, &of_all), seen);
@@ -169,28 +172,57 @@ START_TEST(a_reader_too_far_behind_is_told)
 }
 END_TEST
 
+/* How many runs moved, at most `limit`. */
+static size_t moved(struct replica_changes *changes, size_t limit, int64_t *runs)
+{
+	changes->limit = limit;
+	changes->until = UINT64_MAX;
+	replica_table_moved(table, changes, runs);
+	return changes->count;
+}
+
 START_TEST(a_repeated_report_moves_no_run)
 {
 	int64_t runs[ROOM];
-	uint64_t after = 0;
+	struct replica_changes changes = {.after = 0};
 	put(RUN, "a", 1);
 	put(OTHER, "a", 1);
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 2);
+	ck_assert_uint_eq(moved(&changes, ROOM, runs), 2);
 	ck_assert(runs[0] == RUN && runs[1] == OTHER);
-	ck_assert_uint_eq(after, replica_table_last_move(table));
+	ck_assert_uint_eq(changes.after, replica_table_last_move(table));
 	put(RUN, "a", 1);
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 0);
+	ck_assert_uint_eq(moved(&changes, ROOM, runs), 0);
 	put(RUN, "a", 2);
 	put(OTHER, "b", 1);
 	put(RUN, "b", 2);
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, 1), 1);
-	ck_assert(runs[0] == OTHER);
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 1);
+	ck_assert_uint_eq(moved(&changes, 1, runs), 1);
+	ck_assert(runs[0] == OTHER && changes.has_more);
+	ck_assert_uint_eq(moved(&changes, ROOM, runs), 1);
 	ck_assert(runs[0] == RUN);
 	replica_table_remove(table, RUN, span_text("a"));
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 1);
+	ck_assert_uint_eq(moved(&changes, ROOM, runs), 1);
 	replica_table_remove_run(table, RUN);
-	ck_assert_uint_eq(replica_table_moved(table, &after, runs, ROOM), 0);
+	ck_assert_uint_eq(moved(&changes, ROOM, runs), 0);
+}
+END_TEST
+
+START_TEST(what_changes_while_a_reader_reads_is_for_the_next_time)
+{
+	int64_t runs[ROOM];
+	struct span ids[ROOM];
+	put(RUN, "a", 1);
+	put(RUN, "b", 1);
+	const uint64_t until = now(RUN);
+	put(RUN, "a", 2);
+	replica_table_remove(table, RUN, span_text("b"));
+	struct replica_changes changes = {.run = RUN, .until = until, .limit = ROOM};
+	ck_assert_str_eq(changed(&changes), "");
+	ck_assert(!changes.has_more);
+	ck_assert(replica_table_removed(table, &changes, arena, ids) && changes.count == 0);
+	replica_table_moved(table, &changes, runs);
+	ck_assert_uint_eq(changes.count, 0);
+	changes.until = now(RUN);
+	ck_assert_str_eq(changed(&changes), "a");
 }
 END_TEST
 
@@ -227,6 +259,7 @@ Suite *test_replica_changes_suite(void)
 	tcase_add_test(tests, removals_are_told_unless_the_replica_is_back);
 	tcase_add_test(tests, a_reader_too_far_behind_is_told);
 	tcase_add_test(tests, a_repeated_report_moves_no_run);
+	tcase_add_test(tests, what_changes_while_a_reader_reads_is_for_the_next_time);
 	tcase_add_test(tests, a_fleet_is_counted_around_the_step_to_serve);
 	suite_add_tcase(suite, tests);
 	return suite;
