@@ -98,7 +98,7 @@ static bool parse_value(struct span value, struct arena *arena, struct session_c
 	const bool is_good = decode_percent(span_slice(value, 0, dot), false, &id);
 	out->key_id = arena_copy(arena, buffer_span(&id));
 	buffer_release(&id);
-	return is_good && out->key_id.len > 0;
+	return is_good && out->key_id.len > 0 && out->key_id.len <= KEY_ID_MAX_BYTES;
 }
 
 /* hot_load has the steps face too, but is not the console's. */

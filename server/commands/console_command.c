@@ -44,13 +44,13 @@ int console_command(int argument_count, char **arguments)
 		.command = "console", .count = argument_count, .words = arguments};
 	bool help = false;
 	if (parse(&line, &options, &help, &err) != 0)
-		return command_words_end("console", usage, help, &err);
+		return command_words_refuse("console", usage, help, options.json, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
 	const int outcome = ask(&options, &answer, &err);
 	if (outcome == 0)
 		print_answer(&options, &answer);
 	else
-		fprintf(stderr, "deltabucketd: console: %s\n", err.text);
+		command_words_fail("console", options.json, &err);
 	if (answer.data != NULL)
 		explicit_bzero(answer.data, answer.len);
 	buffer_release(&answer);
