@@ -14,7 +14,7 @@ const PAGES = [
   { name: 'storage', label: 'Storage', load: () => import('./pages/storage.js') },
   { name: 'keys', label: 'Keys', load: () => import('./pages/keys.js') },
 ];
-const STREAM = { off: 'Not live', connecting: 'Connecting', live: 'Live', waiting: 'Reconnecting', refused: 'Not live' };
+const STREAM = { connecting: 'Connecting', live: 'Live', waiting: 'Reconnecting', refused: 'Not live' };
 const THEMES = { system: ['screen', 'as the browser'], light: ['sun', 'light'], dark: ['moon', 'dark'] };
 
 function App() {
@@ -75,7 +75,8 @@ function Lazy({ load, name, route, bare }) {
 
 function Live() {
   const state = useStreamState();
-  return html`<span class="live" data-state=${state} role="status"><i></i><span class="hide-phone">${STREAM[state]}</span></span>`;
+  if (state === 'off') return null;  // the page in sight has nothing that is live
+  return html`<span class="live" data-state=${state} role="status"><i></i><span class="live-word">${STREAM[state]}</span></span>`;
 }
 
 function Theme() {

@@ -12,6 +12,7 @@ import { RunTable } from '../components/run_table.js';
 
 const SLOTS = 60;
 const SHOWN_RUNS = 8;
+const REFRESH_MS = 30000;
 const WORK = { gc: 'Garbage collection', scrub: 'Scrub', proof: 'Proof of steps', derive: 'Anchors, folds and views', lifecycle: 'Lifecycle rules',
   file_hash: 'File hashes', journal: 'Journal', catalog_check: 'Check of the catalog' };
 const WORK_STATES = { working: ['busy', 'Working'], resting: ['ok', 'Resting'], off: ['', 'Off'] };
@@ -104,7 +105,7 @@ function useServer(metrics) {
   const show = (server) => setState((before) => ({ server: { ...before.server, ...server }, rates: { ...rates.current } }));
   const push = (now, at) => {
     const before = last.current;
-    last.current = { now, at };
+    last.current = { now, at, seen: Date.now() };
     if (!before || at <= before.at) return;
     for (const name of Object.keys(rates.current)) {
       const rate = Math.max(0, (now[name] - before.now[name]) / ((at - before.at) / 1000));
@@ -114,7 +115,7 @@ function useServer(metrics) {
   const load = async () => {
     try {
       const server = await api('/-/overview');
-      if (server.now) last.current = { now: server.now, at: Date.parse(server.time) };
+      if (server.now && !last.current) last.current = { now: server.now, at: Date.parse(server.time), seen: Date.now() };
       show(server);
     } catch (fault) {
       setState((before) => ({ ...before, fault }));
@@ -123,22 +124,22 @@ function useServer(metrics) {
   useEvents(metrics ? { server: true, runs: true } : { runs: true }, (name, data) => {
     if (name === 'open') return load();
     if (name !== 'server' || !last.current) return undefined;
-    const { time, now, ...rest } = data;
+    const { time, warnings, work, ...now } = data;
     const all = { ...last.current.now, ...now };
     push(all, Date.parse(time));
-    return show({ ...rest, now: all });
+    return show({ ...(warnings && { warnings }), ...(work && { work }), now: all });
   });
+  // What the stream does not carry, such as the bytes stored, is asked for now and then.
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden) load(); }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, []);
   // Nothing comes while nothing happens: a quiet second is a rate of 0.
   useEffect(() => {
     const timer = setInterval(() => {
-      const quiet = last.current && Date.now() - (last.current.seen || 0);
-      if (last.current && last.current.seen && quiet > 2500) {
-        push(last.current.now, last.current.at + 1000);
-        last.current.seen = Date.now() - 1500;
-        show({});
-      } else if (last.current && !last.current.seen) {
-        last.current.seen = Date.now();
-      }
+      if (!last.current || !last.current.seen || Date.now() - last.current.seen < 2500) return;
+      push(last.current.now, last.current.at + 1000);
+      show({});
     }, 1000);
     return () => clearInterval(timer);
   }, []);

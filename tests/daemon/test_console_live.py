@@ -512,7 +512,7 @@ class Events(Case):
             rows = {}
             while len(rows) < 10000 or sum(row['state'] == 'ready' for row in rows.values()) < 5000:
                 data = reader.until('replicas')
-                self.assertLessEqual(len(data['replicas']), 2250)
+                self.assertLessEqual(len(data['replicas']), 2000)
                 for row in data['replicas']:
                     rows[row['id']] = row
             for thread in threads:

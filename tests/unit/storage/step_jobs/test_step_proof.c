@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "storage/core/run_feed.h"
 #include "tests/unit/storage/model_fixture.h"
 #include "tests/unit/storage/run_fixture.h"
 
@@ -167,6 +168,18 @@ START_TEST(nothing_is_proven_of_a_run_that_does_not_ask_for_it)
 }
 END_TEST
 
+/* With the verdict alone: the publish was shown before. */
+START_TEST(readers_that_follow_runs_learn_of_the_verdict)
+{
+	struct run_feed *const feed = store_run_feed(fixture.store.store);
+	const struct step_message message = message_of(0, anchor_of(0), 3);
+	publish(&message);
+	const uint64_t seen = run_feed_last(feed);
+	ck_assert_int_eq(settled_step(0).verified, STEP_PROOF_OK);
+	ck_assert_uint_gt(run_feed_last(feed), seen);
+}
+END_TEST
+
 Suite *test_step_proof_suite(void);
 Suite *test_step_proof_suite(void)
 {
@@ -179,6 +192,7 @@ Suite *test_step_proof_suite(void)
 	tcase_add_test(tests, each_file_has_the_size_that_is_named);
 	tcase_add_test(tests, each_file_is_what_is_named);
 	tcase_add_test(tests, what_fits_is_proven);
+	tcase_add_test(tests, readers_that_follow_runs_learn_of_the_verdict);
 	tcase_add_test(tests, a_delta_that_is_none_fails_and_tells_no_paths);
 	tcase_add_test(tests, nothing_is_proven_of_a_run_that_does_not_ask_for_it);
 	suite_add_tcase(suite, tests);
