@@ -79,7 +79,7 @@ function options({ series, log, axisFormat, size, pick }) {
   const line = color('line');
   const axis = { stroke: soft, font: '12px Inter, system-ui, sans-serif', ticks: { show: false }, border: { show: false } };
   return {
-    ...size, padding: [8, 12, 0, 0], legend: { show: false },
+    ...size, padding: [8, 20, 0, 0], legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [

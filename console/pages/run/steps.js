@@ -37,7 +37,7 @@ export function Steps({ bucket, name, run }) {
 
 const columnsOf = (made) => [
   { id: 'step', label: 'Step', width: '104px', value: (step) => step.step, cell: (step) => count(step.step) },
-  { id: 'created', label: 'Published', end: true, width: '112px', value: (step) => Date.parse(step.created), cell: (step) => html`<${Ago} time=${step.created} />` },
+  { id: 'created', label: 'Published', end: true, width: '112px', hide: 'phone', value: (step) => Date.parse(step.created), cell: (step) => html`<${Ago} time=${step.created} />` },
   { id: 'label', label: 'Label', hide: 'tablet', cell: (step) => html`<span class="soft">${step.label}</span>` },
   { id: 'delta', label: 'Delta', end: true, width: '104px', value: deltaBytes, cell: (step) => (formOf(step, 'delta') ? bytes(deltaBytes(step)) : html`<span class="soft">–</span>`) },
   { id: 'share', label: 'Of full', end: true, width: '96px', hide: 'phone', value: deltaShare, cell: (step) => percent(deltaShare(step)) },
