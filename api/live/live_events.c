@@ -33,7 +33,7 @@ enum {
 	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 	ROUND_MS = 1000,
 	TURN_MS = 1,
-	JUDGE_MS = 9 * 1000, /* with a round more, a revoked key may listen for ten seconds */
+	JUDGE_MS = 8 * 1000, /* with a round more, a revoked key hears less than ten seconds */
 	PING_MS = 30 * 1000
 };
 
