@@ -40,9 +40,8 @@ static void print_metrics(const struct metrics *metrics, struct buffer *out)
 	if (damaged > 0)
 		buffer_format(out,
 			"chunks damaged: %" PRId64
-			" stored chunks are damaged; `deltabucket damage`"
-			" says what that touches.\n",
-			damaged);
+			" stored %s damaged; `deltabucket damage` says what that touches.\n",
+			damaged, damaged == 1 ? "chunk is" : "chunks are");
 	if (metrics_get(metrics, METRIC_JOURNAL_INCOMPLETE) != 0)
 		buffer_add_text(out,
 			"journal incomplete: a lost catalog could not be made again up to its last"

@@ -98,19 +98,20 @@ static void say_parts(struct session *session, const struct json_node *root)
 
 static int say_end(const struct json_node *root, uint64_t chunks, struct error *err)
 {
+	const char *const are = chunks == 1 ? "chunk is" : "chunks are";
 	const uint64_t users = number_of(root, "keys_in_all") + number_of(root, "steps_in_all") +
 		number_of(root, "parts_in_all");
 	if (users == 0)
 		return error_set(err, ERROR_CORRUPT,
 			"%" PRIu64
-			" stored chunks are damaged, and no key, step or upload uses them: gc gives"
-			" their space back in time.",
-			chunks);
+			" stored %s damaged, and no key, step or upload uses that: gc gives"
+			" its space back in time.",
+			chunks, are);
 	return error_set(err, ERROR_CORRUPT,
 		"%" PRIu64
-		" stored chunks are damaged. Send the bytes of what is listed here again,"
-		" under any key: this repairs everything that uses them.",
-		chunks);
+		" stored %s damaged. Send the bytes of what is listed here again, under any key:"
+		" this repairs everything that uses them.",
+		chunks, are);
 }
 
 static void say_rest(

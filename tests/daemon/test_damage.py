@@ -608,7 +608,7 @@ class StoredBytes(unittest.TestCase):
         self.assertEqual(self.daemon.admin('scrub', check=False).returncode, 4)
         told = self.daemon.client('damage', check=False)
         self.assertEqual(told.returncode, 7)
-        self.assertIn('no key, step or upload uses them', told.stderr)
+        self.assertIn('no key, step or upload uses that', told.stderr)
 
     def refused(self):
         """The answer once the catalog knows the damage, a moment after a read has met it."""

@@ -35,7 +35,7 @@ export function Workers({ bucket, name, run, route }) {
   if (!workers) return fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`;
   const here = (worker) => href('runs', bucket, name, 'workers', worker ? { worker } : {});
   if (workers.length === 0) {
-    return html`<div class="panel"><${Empty} title="No workers yet" command="deltabucket follow --run ${bucket}/${name} --to /path/for/the/weights">A worker that follows the run reports here:<//></div>`;
+    return html`<div class="panel"><${Empty} title="No workers yet" command="deltabucket follow --run ${bucket}/${name} --into /srv/weights">A worker that follows the run reports here:<//></div>`;
   }
   return html`<div>
     <${Counts} workers=${workers} counts=${counts} served=${served} />
