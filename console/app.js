@@ -139,7 +139,7 @@ function takeLink() {
   if (!found) return null;
   history.replaceState(null, '', location.pathname + '#/');
   dispatchEvent(new HashChangeEvent('hashchange'));
-  return decodeURIComponent(found[1]);
+  return found[1];
 }
 
 render(html`<${App} />`, document.getElementById('app'));

@@ -63,6 +63,7 @@ struct live_events {
 struct scope {
 	struct arena *own_arena;
 	const struct principal *own_principal;
+	const struct session_record *own_session;
 };
 
 static int open_stream(struct live_events *events, struct error *err);
@@ -286,7 +287,7 @@ static bool tell_piece(struct live_events *events)
 
 static void open_scope(struct exchange *exchange, struct scope *scope)
 {
-	*scope = (struct scope){exchange->arena, exchange->principal};
+	*scope = (struct scope){exchange->arena, exchange->principal, exchange->session};
 	exchange->arena = arena_new(ROUND_ARENA_BYTES);
 }
 
@@ -316,6 +317,7 @@ static void close_scope(struct exchange *exchange, const struct scope *scope)
 	arena_free(exchange->arena);
 	exchange->arena = scope->own_arena;
 	exchange->principal = scope->own_principal;
+	exchange->session = scope->own_session;
 }
 
 /* The first part with news; part_count: there is none. */

@@ -9,7 +9,7 @@
 #include "storage/core/run_feed.h"
 
 enum {
-	PIECE_REPLICAS = 250,
+	PIECE_REPLICAS = 200,
 	EVENT_REPLICAS = 2000,
 	EVENT_REMOVED = 2000,
 	REPLICA_BYTES = 32 * 1024

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 
 static struct span key_of(struct exchange *exchange, const struct run_glance *glance);
+static int judge_shared(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
+	bool *out_reads, struct error *err);
 static void print_head(const struct run_glance *glance, struct json_writer *json);
 static void print_fleet(const struct run_glance *glance, struct json_writer *json);
 
@@ -23,8 +25,17 @@ int run_rights_judge(struct exchange *exchange, const struct run_glance *glance,
 	out->reads = out->fleet;
 	if (out->reads || principal->grant_count > 0)
 		return 0;
-	const int shared = authorise_permits(exchange, &bucket, key, PERMISSION_READ, err);
-	out->reads = shared == 1;
+	return judge_shared(exchange, &bucket, key, &out->reads, err);
+}
+
+/* What a bucket shares with all is listed only where it shares its list too. */
+static int judge_shared(struct exchange *exchange, struct bucket_ref *bucket, struct span key,
+	bool *out_reads, struct error *err)
+{
+	int shared = authorise_permits(exchange, bucket, key, PERMISSION_READ, err);
+	if (shared == 1)
+		shared = authorise_permits(exchange, bucket, key, PERMISSION_LIST, err);
+	*out_reads = shared == 1;
 	return shared < 0 ? -1 : 0;
 }
 

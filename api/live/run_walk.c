@@ -47,6 +47,10 @@ static enum slice walk_slice(struct exchange *exchange, struct run_walk *walk, s
 		bool skips = false;
 		if (judge(exchange, &runs[i], &rights, &skips, err) != 0)
 			return SLICE_FAILED;
+		if (arena_overflowed(exchange->arena)) {
+			error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+			return SLICE_FAILED;
+		}
 		if (rights.reads && !walk->show(walk, &runs[i], &rights))
 			return SLICE_STOPPED;
 		move_behind(exchange, walk, &runs[i], skips);

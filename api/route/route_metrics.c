@@ -49,7 +49,7 @@ struct table {
 	unsigned *numbers; /* of the rows' operations */
 };
 
-enum { TABLES = 6, FACES = 4 };
+enum { TABLES = 7, FACES = 4 };
 
 struct route_metrics {
 	struct table tables[TABLES];
@@ -72,8 +72,8 @@ static void print_replies(const struct route_metrics *metrics, struct buffer *ou
 
 struct route_metrics *route_metrics_new(void)
 {
-	static const struct route *const tables[TABLES] = {
-		admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
+	static const struct route *const tables[TABLES] = {admin_routes, console_routes,
+		steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
 	static const struct face *const faces[FACES] = {
 		&face_s3, &face_hub, &face_xet, &face_steps};
 	struct route_metrics *const metrics = memory_new(sizeof(*metrics));

@@ -12,9 +12,10 @@
 #include "client/commands/run_walk.h"
 #include "client/remote/server_faults.h"
 #include "client/remote/remote_json.h"
+#include "client/work/output.h"
 #include "wire/replica_message.h"
 
-enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 160 };
+enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 160, FAULT_BYTES = 1024 };
 
 /* Facts about a run that its run message does not contain. */
 struct facts {
@@ -176,8 +177,12 @@ static void say_server(struct session *session, const struct disk *disk, struct 
 static void say_faults(struct session *session, struct span faults)
 {
 	struct span line;
-	while (server_faults_next(&faults, &line))
-		output_result(&session->output, "  %.*s", (int)line.len, (const char *)line.data);
+	while (server_faults_next(&faults, &line)) {
+		char text[FAULT_BYTES];
+		snprintf(text, sizeof(text), "%.*s", (int)line.len, (const char *)line.data);
+		output_clean(text);
+		output_result(&session->output, "  %s", text);
+	}
 }
 
 static int show(struct session *session, struct remote *remote, const struct run_name *name,

@@ -85,9 +85,15 @@ static void say(struct checkup *checkup, const struct check *check)
 static void say_text(struct checkup *checkup, const struct check *check)
 {
 	const bool colours = checkup->colours;
+	char text[TEXT_BYTES];
+	char advice[TEXT_BYTES];
+	snprintf(text, sizeof(text), "%s", check->text);
+	snprintf(advice, sizeof(advice), "%s", check->advice != NULL ? check->advice : "");
+	output_clean(text);
+	output_clean(advice);
 	output_result(checkup->output, "%s%s%s%-7s%s  %-11s  %s", colours ? "\033[" : "",
 		colours ? STATES[check->state].colour : "", colours ? "m" : "",
-		STATES[check->state].name, colours ? "\033[m" : "", check->name, check->text);
-	if (check->advice != NULL)
-		output_result(checkup->output, "%-7s  %-11s  -> %s", "", "", check->advice);
+		STATES[check->state].name, colours ? "\033[m" : "", check->name, text);
+	if (advice[0] != '\0')
+		output_result(checkup->output, "%-7s  %-11s  -> %s", "", "", advice);
 }

@@ -9,6 +9,7 @@
 
 #include "base/format/json_node.h"
 #include "client/remote/listing.h"
+#include "client/work/output.h"
 #include "wire/step_message.h"
 
 enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
@@ -116,6 +117,14 @@ static struct span exact_code(struct span code)
 	return (struct span){0};
 }
 
+/* The server's own sentence, as a terminal may be given it. */
+static void set_message(struct error *err, enum error_kind kind, struct span message)
+{
+	error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
+		(const char *)message.data);
+	output_clean(err->text);
+}
+
 int remote_error_set(struct error *err, int status, struct span body, const char *what)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
@@ -140,8 +149,7 @@ int remote_error_set(struct error *err, int status, struct span body, const char
 	const struct status_row *const row = row_of_status(status);
 	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row->kind;
 	if (message.len > 0)
-		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
-			(const char *)message.data);
+		set_message(err, kind, message);
 	else if (row->of_head != NULL && strncmp(what, HEAD, sizeof(HEAD) - 1) == 0)
 		error_set(err, kind, "%s %s (status %d)", row->of_head, what + sizeof(HEAD) - 1,
 			status);

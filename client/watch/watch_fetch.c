@@ -87,7 +87,8 @@ int watch_fetch_fleet(struct remote *remote, const struct run_name *run, bool li
 		take_counts(&page, out);
 		if (lists)
 			add_workers(&page, out);
-		more = lists && page.next.len > 0 && out->count < WATCH_WORKERS_MAX;
+		more = lists && page.count > 0 && page.next.len > 0 &&
+			out->count < WATCH_WORKERS_MAX;
 		keep_text(page.next, after, sizeof(after));
 		free(target);
 		buffer_release(&text);

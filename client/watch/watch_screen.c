@@ -43,6 +43,7 @@ int watch_screen_begin(struct watch_screen *screen, struct error *err)
 	now.c_cc[VMIN] = 1;
 	now.c_cc[VTIME] = 0;
 	now.c_cc[VSUSP] = _POSIX_VDISABLE;
+	now.c_cc[VQUIT] = _POSIX_VDISABLE;
 	if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &now) != 0)
 		return error_set_errno(err, "setting the terminal");
 	buffer_init(&screen->shown, PICTURE_MAX_BYTES);

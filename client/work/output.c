@@ -108,6 +108,17 @@ void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
 		snprintf(out, OUTPUT_SIZE_BYTES, "%.1f %s", value, UNITS[unit]);
 }
 
+void output_clean(char *text)
+{
+	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+		const bool is_c1 = at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0;
+		if (is_c1)
+			*at++ = '?';
+		if (is_c1 || *at < ' ' || *at == 0x7F)
+			*at = '?';
+	}
+}
+
 static void put_sentence(struct output *output, const char *format, va_list arguments)
 {
 	if (output->told != NULL) {

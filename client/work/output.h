@@ -35,6 +35,10 @@ struct output_line {
 void output_line_begin(struct output_line *line, struct output *output, const char *event);
 void output_line_end(struct output_line *line);
 
+/* Puts '?' in place of control characters, which a server's text could steer a terminal with. Keeps
+ * UTF-8. For what others wrote; names of objects are printed as they are. */
+void output_clean(char *text);
+
 /* With --json, prints an answer of the server unchanged, as one line; otherwise nothing. */
 void output_object(struct output *output, const struct json_node *object);
 

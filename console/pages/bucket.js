@@ -164,7 +164,9 @@ function Foot({ list, text }) {
 function NoObject({ bucket, prefix, mayWrite }) {
   const title = prefix ? 'Nothing is here' : 'The bucket is empty';
   if (!mayWrite) return html`<${Empty} title=${title} />`;
-  return html`<${Empty} title=${title} command=${`deltabucket put FILE ${bucket}/${prefix}`}>Drop files or folders here, choose them above, or use the command line.<//>`;
+  // What stands here may be pasted into a shell, and the prefix is anybody's word.
+  const isPlain = /^[A-Za-z0-9._/-]*$/.test(prefix);
+  return html`<${Empty} title=${title} command=${isPlain && `deltabucket put FILE ${bucket}/${prefix}`}>Drop files or folders here, choose them above, or use the command line.<//>`;
 }
 
 function Pickers({ bucket, prefix }) {

@@ -33,7 +33,8 @@ static int parse(const struct command_line *line, struct console_options *option
 static int ask(const struct console_options *options, struct buffer *out, struct error *err);
 static int console_command_work(void *owner, struct store *store, const struct data_folder *folder,
 	struct buffer *out, struct error *err);
-static void print_answer(const struct console_options *options, const struct buffer *answer);
+static int print_answer(
+	const struct console_options *options, const struct buffer *answer, struct error *err);
 
 int console_command(int argument_count, char **arguments)
 {
@@ -46,10 +47,10 @@ int console_command(int argument_count, char **arguments)
 	if (parse(&line, &options, &help, &err) != 0)
 		return command_words_refuse("console", usage, help, options.json, &err);
 	buffer_init(&answer, ANSWER_MAX_BYTES);
-	const int outcome = ask(&options, &answer, &err);
+	int outcome = ask(&options, &answer, &err);
 	if (outcome == 0)
-		print_answer(&options, &answer);
-	else
+		outcome = print_answer(&options, &answer, &err);
+	if (outcome != 0)
 		command_words_fail("console", options.json, &err);
 	if (answer.data != NULL)
 		explicit_bzero(answer.data, answer.len);
@@ -103,13 +104,18 @@ static int console_command_work(void *owner, struct store *store, const struct d
 		options->data, options->data);
 }
 
-static void print_answer(const struct console_options *options, const struct buffer *answer)
+static int print_answer(
+	const struct console_options *options, const struct buffer *answer, struct error *err)
 {
-	struct error err = {0};
 	struct span url = {NULL, 0};
-	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
-	json_node_text(json_node_member(root, "url"), &url);
-	if (options->json)
+	struct json_node *const root =
+		json_node_parse(buffer_span(answer), "the server's answer", err);
+	if (root == NULL)
+		return -1;
+	const bool has_url = json_node_text(json_node_member(root, "url"), &url);
+	if (!has_url)
+		error_set(err, ERROR_UPSTREAM, "the server's answer has no link");
+	else if (options->json)
 		printf("%s\n", buffer_text(answer));
 	else
 		printf("%.*s\n\nThis link signs in once, within 5 minutes. Whoever has it acts as %s%s.\n",
@@ -117,4 +123,5 @@ static void print_answer(const struct console_options *options, const struct buf
 			options->key_id != NULL ? "the key " : "the root key",
 			options->key_id != NULL ? options->key_id : "");
 	json_node_free(root);
+	return has_url ? 0 : -1;
 }

@@ -16,6 +16,8 @@ static const char SQL_ADD[] =
 static const char SQL_PRUNE_REFUSED[] =
 	"DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE action = x'7369676e5f696e5f72656675736564'"
 	" ORDER BY id DESC LIMIT -1 OFFSET ?1)";
+static const char SQL_PRUNE_KEY[] =
+	"DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE key_id = ?1 ORDER BY id DESC LIMIT -1 OFFSET ?2)";
 static const char SQL_PRUNE[] =
 	"DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id DESC LIMIT -1 OFFSET ?1)";
 static const char SQL_LIST[] =
@@ -27,6 +29,7 @@ struct audit_work {
 	struct audit_entry entry;
 };
 
+static int prune(struct db *db, struct span key_id, struct error *err);
 static int audit_apply(struct call *call, struct db *db, struct error *err);
 static struct span cut(struct span text, struct arena *arena);
 static void audit_end(void *owner);
@@ -52,11 +55,7 @@ int audit_add(struct db *db, const struct audit_entry *entry, struct error *err)
 		    db_blob(entry->address), db_blob(entry->action), db_blob(entry->subject),
 		    db_blob(entry->detail), db_blob(entry->request_id)) != 0)
 		return -1;
-	if (id % PRUNE_EVERY != 0)
-		return 0;
-	if (db_run(db, SQL_PRUNE_REFUSED, err, db_i64(AUDIT_REFUSED_MAX)) != 0)
-		return -1;
-	return db_run(db, SQL_PRUNE, err, db_i64(AUDIT_MAX));
+	return id % PRUNE_EVERY != 0 ? 0 : prune(db, entry->key_id, err);
 }
 
 void audit_note(struct store *store, const struct audit_entry *entry)
@@ -94,6 +93,14 @@ int audit_list(struct store *store, int64_t before, size_t limit, struct arena *
 	return arena_overflowed(arena)
 		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
 		: 0;
+}
+
+static int prune(struct db *db, struct span key_id, struct error *err)
+{
+	if (db_run(db, SQL_PRUNE_REFUSED, err, db_i64(AUDIT_REFUSED_MAX)) != 0 ||
+		db_run(db, SQL_PRUNE_KEY, err, db_blob(key_id), db_i64(AUDIT_OF_KEY_MAX)) != 0)
+		return -1;
+	return db_run(db, SQL_PRUNE, err, db_i64(AUDIT_MAX));
 }
 
 static int audit_apply(struct call *call, struct db *db, struct error *err)

@@ -1,5 +1,6 @@
 /* The audit trail: who did what that matters, from where. Rows are written and never changed; the
- * oldest go. Refused sign-ins have a bound of their own, because anybody can cause them. */
+ * oldest go. Refused sign-ins have a bound of their own, because anybody can cause them, and so has
+ * each key: none pushes out what the others did. */
 #ifndef STORAGE_BUCKETS_AUDIT_H
 #define STORAGE_BUCKETS_AUDIT_H
 
@@ -7,6 +8,7 @@
 
 enum {
 	AUDIT_MAX = 10000,
+	AUDIT_OF_KEY_MAX = 2000,
 	AUDIT_REFUSED_MAX = 1000,
 	AUDIT_PAGE_MAX = 1000,
 	AUDIT_TEXT_MAX_BYTES = 1024 /* of each text; longer ones are cut */

@@ -123,7 +123,7 @@ static int read_one(struct store *store, struct db *db, const struct run_place *
 	const struct run_ref ref = {.bucket = place->bucket, .name = place->name};
 	struct error why = {0};
 	(void)take_names(place, out);
-	if (run_find(store, &ref, arena, &out->run, &why) != 0) {
+	if (run_find_in(db, &ref, arena, &out->run, &why) != 0) {
 		if (why.kind == ERROR_NO_RUN || why.kind == ERROR_NO_BUCKET)
 			return 0;
 		*err = why;
@@ -178,7 +178,7 @@ static int find_lag(struct store *store, struct db *db, const struct replica_fle
 {
 	const uint64_t target = target_of(&out->run);
 	struct step_row next;
-	if (fleet->newest > target) {
+	if (out->run.rollback.is_on && fleet->newest > target) {
 		out->lag_steps = fleet->newest - target;
 		out->lag_seconds = seconds_since(store, out->run.rollback.created_ms);
 	}

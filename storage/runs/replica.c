@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "storage/core/run_feed.h"
 #include "storage/run_tables/replica_table.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
@@ -426,6 +427,7 @@ static int replica_apply_remove(struct call *call, struct db *db, struct error *
 	if (!replica_table_find(table, row.id, id, call->arena, &entry))
 		return no_replica(id, err);
 	replica_table_remove(table, row.id, id);
+	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), row.id);
 	return replica_row_remove(db, row.id, id, err);
 }
 
@@ -441,6 +443,8 @@ static int replica_apply_tidy(struct change *base, struct db *db, struct error *
 			save(tidy->store, db, tidy->names[i].run, tidy->names[i].id,
 				&tidy->savings[i], err) != 0)
 			return -1;
+		if (!tidy->savings[i].known) /* forgotten */
+			run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), tidy->names[i].run);
 	}
 	return 0;
 }

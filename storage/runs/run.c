@@ -73,6 +73,14 @@ int run_find(struct store *store, const struct run_ref *run, struct arena *arena
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
+	const int result = run_find_in(db, run, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int run_find_in(struct db *db, const struct run_ref *run, struct arena *arena,
+	struct run_message *out, struct error *err)
+{
 	struct run_row row;
 	struct run_failed_adoption failed = {0};
 	bool anchor_due = false;
@@ -81,7 +89,6 @@ int run_find(struct store *store, const struct run_ref *run, struct arena *arena
 		result = step_anchor_due(db, &row, &anchor_due, err);
 	if (result == 0)
 		result = find_failed_adoption(db, row.id, arena, &failed, err);
-	store_reader_give(store, db);
 	if (result != 0)
 		return -1;
 	const struct run_ref copy = run_ref_copy(run, arena);

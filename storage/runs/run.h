@@ -15,6 +15,9 @@ int run_check_name(struct span name, struct error *err);
 /* Fails with no_bucket or no_run. */
 int run_find(struct store *store, const struct run_ref *run, struct arena *arena,
 	struct run_message *out, struct error *err);
+/* The same on a connection that the caller has. */
+int run_find_in(struct db *db, const struct run_ref *run, struct arena *arena,
+	struct run_message *out, struct error *err);
 /* Fails with no_bucket. */
 int run_list(struct store *store, const struct run_scan *scan, struct arena *arena,
 	struct run_message **out, size_t *out_count, struct error *err);

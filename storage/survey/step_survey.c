@@ -121,11 +121,14 @@ static int fill(struct surveying *surveying, const uint64_t *counts, struct erro
 static int not_counted(const struct step_row *row, struct error *err)
 {
 	static const char *const reasons[] = {[STEP_UNPROVEN] = "its proof is not through yet",
-		[STEP_PROVEN] = "it has no delta that its proof could count by",
+		[STEP_PROVEN] =
+			"it has no delta to count by, or was proven before the server counted",
 		[STEP_FAILED] = "its proof failed",
 		[STEP_UNCHECKED] = "the run's setting verify was off"};
+	const bool is_known = (size_t)row->verified < sizeof(reasons) / sizeof(reasons[0]);
 	return error_set(err, ERROR_NOT_FOUND, "What step %llu changed is not known: %s.",
-		(unsigned long long)row->step, reasons[row->verified]);
+		(unsigned long long)row->step,
+		is_known ? reasons[row->verified] : "its row of the catalog is damaged");
 }
 
 static void survey_release(struct call *call)

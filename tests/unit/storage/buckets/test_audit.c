@@ -27,21 +27,26 @@ struct many {
 	struct change change; /* first */
 	const char *action;
 	int count;
+	int keys; /* by so many keys in turn */
 };
 
 static int apply_many(struct change *change, struct db *db, struct error *err)
 {
 	const struct many *const many = (const struct many *)change;
-	const struct audit_entry entry = {.time_ms = 1, .action = span_text(many->action)};
-	for (int i = 0; i < many->count; i++)
+	struct audit_entry entry = {.time_ms = 1, .action = span_text(many->action)};
+	for (int i = 0; i < many->count; i++) {
+		const uint8_t key = (uint8_t)(i % many->keys);
+		entry.key_id = span_of(&key, sizeof(key));
 		if (audit_add(db, &entry, err) != 0)
 			return -1;
+	}
 	return 0;
 }
 
-static void add_many(const char *action, int count)
+static void add_many(const char *action, int count, int keys)
 {
-	struct many many = {.change.apply = apply_many, .action = action, .count = count};
+	struct many many = {
+		.change.apply = apply_many, .action = action, .count = count, .keys = keys};
 	struct error err = {0};
 	ck_assert_msg(committer_run(store_committer(fixture.store), &many.change, &err) == 0, "%s",
 		err.text);
@@ -68,18 +73,28 @@ static int count(const char *action)
 
 START_TEST(the_oldest_entries_go)
 {
-	add_many("gc", 100);
-	add_many("scrub", AUDIT_MAX + PRUNED_EVERY);
+	add_many("gc", 100, 1);
+	add_many("scrub", AUDIT_MAX + PRUNED_EVERY, 9);
 	ck_assert_int_eq(count("gc"), 0);
 	ck_assert_int_ge(count("scrub"), AUDIT_MAX);
 	ck_assert_int_lt(count("scrub"), AUDIT_MAX + PRUNED_EVERY);
 }
 END_TEST
 
+START_TEST(one_key_pushes_out_nothing_of_others)
+{
+	add_many("key_made", 20, 20);
+	add_many("bucket_made", 2 * AUDIT_MAX, 1);
+	ck_assert_int_ge(count("key_made"), 19);
+	ck_assert_int_ge(count("bucket_made"), AUDIT_OF_KEY_MAX);
+	ck_assert_int_lt(count("bucket_made"), AUDIT_OF_KEY_MAX + PRUNED_EVERY);
+}
+END_TEST
+
 START_TEST(refused_sign_ins_push_out_nothing_else)
 {
-	add_many("key_made", 10);
-	add_many(AUDIT_SIGN_IN_REFUSED, 2 * AUDIT_MAX);
+	add_many("key_made", 10, 1);
+	add_many(AUDIT_SIGN_IN_REFUSED, 2 * AUDIT_MAX, 9);
 	ck_assert_int_eq(count("key_made"), 10);
 	ck_assert_int_ge(count(AUDIT_SIGN_IN_REFUSED), AUDIT_REFUSED_MAX);
 	ck_assert_int_lt(count(AUDIT_SIGN_IN_REFUSED), AUDIT_REFUSED_MAX + PRUNED_EVERY);
@@ -142,6 +157,7 @@ Suite *test_audit_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, the_oldest_entries_go);
 	tcase_add_test(tcase, refused_sign_ins_push_out_nothing_else);
+	tcase_add_test(tcase, one_key_pushes_out_nothing_of_others);
 	tcase_add_test(tcase, long_texts_are_cut_between_characters);
 	tcase_add_test(tcase, ended_sessions_are_swept_and_the_oldest_go);
 	suite_add_tcase(suite, tcase);
