@@ -90,7 +90,7 @@ enum next admin_sign_in_resume(struct exchange *exchange)
 	if (in->principal == NULL || (outcome != 0 && err.kind == ERROR_NOT_FOUND))
 		error_set(&err, ERROR_UNKNOWN_KEY_ID, "%s",
 			in->link.len > 0 ? "The link was used before, or is older than 5 minutes."
-					 : "There is no such key, or its secret is another one.");
+					 : "The key id, the secret or the token is wrong.");
 	if (in->principal == NULL || outcome != 0)
 		return exchange_fail(exchange, &err);
 	exchange->principal = in->principal;
@@ -240,7 +240,7 @@ static enum next reply_busy(struct exchange *exchange, unsigned seconds)
 	struct error err = {0};
 	exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", seconds));
 	error_set(&err, ERROR_BUSY,
-		"There were too many sign-ins with wrong words from this address; try again in %u seconds.",
+		"There were too many failed sign-ins from this address; try again in %u seconds.",
 		seconds);
 	return exchange_fail(exchange, &err);
 }

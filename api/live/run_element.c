@@ -106,6 +106,7 @@ static void print_fleet(const struct run_glance *glance, struct json_writer *jso
 	if (glance->has_oldest)
 		json_writer_u64(json, "oldest", glance->oldest);
 	json_writer_u64(json, "behind", glance->behind);
+	json_writer_u64(json, "ahead", glance->ahead);
 	json_writer_u64(json, "lag_steps", glance->lag_steps);
 	json_writer_u64(json, "lag_seconds", glance->lag_seconds);
 	json_writer_end(json, '}');

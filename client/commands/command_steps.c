@@ -93,7 +93,10 @@ static void format_facts(const struct step_message *step, char *out, size_t size
 		used = (size_t)snprintf(out, size, "  %.2f%% changed",
 			100 * (double)step->changed_elements / (double)step->changed_of);
 	if (step->has_publish_ms)
-		snprintf(out + used, size - used, "  %.1f s", (double)step->publish_ms / 1000);
+		snprintf(out + used, size - used,
+			step->publish_ms < 1000 ? "  %.0f ms" : "  %.1f s",
+			step->publish_ms < 1000 ? (double)step->publish_ms
+						: (double)step->publish_ms / 1000);
 }
 
 static void say_json(struct session *session, const struct step_message *step, const char *digest,

@@ -362,8 +362,10 @@ static int watch_picture_by_lag(const void *a, const void *b)
 {
 	const struct watch_worker *const first = *(const struct watch_worker *const *)a;
 	const struct watch_worker *const second = *(const struct watch_worker *const *)b;
-	int order = compare(
-		lags(second) ? second->behind_steps : 0, lags(first) ? first->behind_steps : 0);
+	int order = (second->state == REPLICA_ERROR) - (first->state == REPLICA_ERROR);
+	if (order == 0)
+		order = compare(lags(second) ? second->behind_steps : 0,
+			lags(first) ? first->behind_steps : 0);
 	if (order == 0)
 		order = compare(
 			lags(second) ? second->behind_s : 0, lags(first) ? first->behind_s : 0);

@@ -168,6 +168,7 @@ static int read_fleet(struct store *store, struct db *db, struct run_glance *out
 	out->has_oldest = fleet.has_oldest;
 	out->oldest = fleet.oldest;
 	out->behind = fleet.behind;
+	out->ahead = fleet.ahead;
 	return out->run.has_head && fleet.has_oldest ? find_lag(store, db, &fleet, out, err) : 0;
 }
 

@@ -25,6 +25,7 @@ struct run_glance {
 	bool has_oldest;
 	uint64_t oldest;      /* the lowest step that one with a lease holds */
 	uint64_t behind;      /* those with a lease below the step that they are to serve */
+	uint64_t ahead;       /* those above it */
 	uint64_t lag_steps;   /* of the one that is farthest from that step */
 	uint64_t lag_seconds; /* the same in time, as in struct replica_message */
 };

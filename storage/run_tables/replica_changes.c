@@ -231,4 +231,5 @@ static void count_in_fleet(
 		out->newest = replica->step;
 	out->has_oldest = true;
 	out->behind += replica->step < target;
+	out->ahead += replica->step > target;
 }

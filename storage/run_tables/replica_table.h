@@ -64,6 +64,7 @@ struct replica_fleet {
 	uint64_t oldest; /* the lowest one */
 	uint64_t newest; /* the highest one */
 	uint64_t behind; /* replicas below the step that they are to serve */
+	uint64_t ahead;  /* those above it: a rollback takes them back */
 };
 /* `target` is the step to serve. All zero for a run without replicas. */
 void replica_table_fleet(

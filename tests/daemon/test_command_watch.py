@@ -124,12 +124,12 @@ class Once(Case):
         self.assertIn('  error           1  #', lines)
         self.assertTrue(any(line.startswith('slowest: 3 steps, ') for line in lines), lines)
         table = lines[next(i for i, line in enumerate(lines) if line.startswith('worker ')) + 1:]
-        self.assertEqual([line.split()[0] for line in table], ['node-11', 'node-12', 'node-13', 'node-00', '...'])
+        self.assertEqual([line.split()[0] for line in table], ['node-12', 'node-11', 'node-13', 'node-00', '...'])
         self.assertEqual(table[-1], '... and 26 more')
-        self.assertTrue(table[1].endswith('broken'), table)
+        self.assertTrue(table[0].endswith('broken'), table)
         objects = [json.loads(line) for line in self.daemon.client('watch', RUN, '--once', '--json', '--limit', '2').stdout.splitlines()]
         self.assertEqual([one['event'] for one in objects], ['run', 'fleet', 'worker', 'worker'])
-        self.assertEqual([(one['worker'], one['behind_steps']) for one in objects[2:]], [('node-11', 3), ('node-12', 2)])
+        self.assertEqual([(one['worker'], one['behind_steps']) for one in objects[2:]], [('node-12', 2), ('node-11', 3)])
 
     def test_a_run_without_steps_and_workers(self):
         Run(self.daemon, 'empty')
