@@ -39,7 +39,7 @@ export function workersOf(runs) {
   for (const { fleet } of runs) {
     if (!fleet) continue;
     const alive = Object.values(fleet.states).reduce((a, b) => a + b, 0);
-    const behind = fleet.behind + (fleet.without_step || 0);
+    const behind = fleet.behind + (fleet.ahead || 0) + (fleet.without_step || 0);
     sum.known = true;
     sum.alive += alive;
     sum.behind += behind;
