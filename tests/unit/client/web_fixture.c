@@ -183,14 +183,21 @@ void web_stop(struct web *web)
 	shutdown(web->fd, SHUT_RDWR);
 	pthread_join(web->thread, NULL);
 	close(web->fd);
-	for (size_t i = 0; i < web->count; i++) {
+	for (size_t i = 0; i < web->count; i++)
 		shutdown(web->connections[i].fd, SHUT_RDWR);
-		pthread_join(web->connections[i].thread, NULL);
-		close(web->connections[i].fd);
-	}
+	web_settle(web);
 	pthread_mutex_destroy(&web->mutex);
 	buffer_release(&web->trace);
 	free(web);
+}
+
+void web_settle(struct web *web)
+{
+	for (size_t i = 0; i < web->count; i++) {
+		pthread_join(web->connections[i].thread, NULL);
+		close(web->connections[i].fd);
+	}
+	web->count = 0;
 }
 
 const char *web_endpoint(const struct web *web)

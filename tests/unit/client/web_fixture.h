@@ -22,6 +22,9 @@ typedef void web_answer_fn(void *owner, const struct web_request *request, struc
 struct web;
 struct web *web_start(web_answer_fn *answer, void *owner);
 void web_stop(struct web *web);
+/* Waits for the connections to end, once their clients have closed them. To be called before fork:
+ * what a thread does in the allocator at that moment stays locked in the child. */
+void web_settle(struct web *web);
 const char *web_endpoint(const struct web *web);
 /* All requests so far: "METHOD TARGET\n" each, and of those with a small body the body, too:
  * "METHOD TARGET BODY\n". Valid until the next request. */

@@ -380,6 +380,7 @@ END_TEST
 /* Kills a publish before its write number `writes`; true when it had ended before. */
 static bool publish_and_kill(unsigned iteration, int kinds, int writes)
 {
+	web_settle(server.web);
 	const pid_t child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
