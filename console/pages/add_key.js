@@ -38,7 +38,7 @@ function KeyForm({ session, onMade, onClose }) {
       onMade(await api('/-/keys', { method: 'POST', json: { ...(form.name ? { name: form.name } : {}), ...(form.namespace ? { namespace: form.namespace } : {}), grants: texts } }));
     } catch (fault) { setState({ busy: false, fault: fault.message }); }
   };
-  return html`<${Dialog} title="Add a key" broad onClose=${onClose}><form class="stack" onSubmit=${submit}>
+  return html`<${Dialog} title="Add a key" broad steady onClose=${onClose}><form class="stack" onSubmit=${submit}>
     <div class="form-row">
       <${TextField} label="Name" help="So that people know what it is for." maxlength="255" autocomplete="off" value=${form.name} onChange=${set('name')} />
       <${TextField} label="Account" help="Whose buckets are its own." maxlength="255" autocomplete="off" placeholder=${session.server.default_namespace} value=${form.namespace} onChange=${(value) => set('namespace')(value.trim())} />
@@ -101,7 +101,7 @@ function runWords(runs) {
 
 function MadeKey({ made, server, onClose }) {
   const [client, setClient] = useState('deltabucket');
-  return html`<${Dialog} title="The key is made" broad onClose=${onClose}><div class="stack">
+  return html`<${Dialog} title="The key is made" broad firm onClose=${onClose}><div class="stack">
     <${Notice}>Secret and token are shown this once. Copy them now: nobody can read them again.<//>
     ${made.warnings.map((one) => html`<${Notice} key=${one}>${visible(one)}<//>`)}
     <dl class="facts secret-facts">

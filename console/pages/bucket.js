@@ -6,13 +6,13 @@ import { Search } from '../components/field.js';
 import { bytes, count, some } from '../components/format.js';
 import { Ago, useLoad } from '../components/hooks.js';
 import { Icon } from '../components/icon.js';
-import { Empty, Fault, Head, Waiting } from '../components/page.js';
+import { Empty, Fault, Head, Section, Waiting } from '../components/page.js';
 import { Table } from '../components/table.js';
 import { Tabs } from '../components/tabs.js';
 import { attempt, toast } from '../components/toast.js';
 import { go, href } from '../route.js';
 import { deleteObjects, downloadUrl, listAll, listFolder } from '../s3.js';
-import { may, session } from '../session.js';
+import { may, prefixesOf, session } from '../session.js';
 import { droppedFiles, pickedFiles } from '../upload.js';
 import { BucketSettings } from './bucket_settings.js';
 import { BucketUsage } from './bucket_usage.js';
@@ -68,6 +68,7 @@ function Objects({ bucket, prefix }) {
   const choose = (id, on) => setChosen((before) => new Set(on ? [...before, id] : [...before].filter((one) => one !== id)));
   const picked = rows.filter((row) => chosen.has(row.id));
   const removed = () => { setChosen(new Set()); list.reload(); search.reload(); };
+  if (isBeyond(list.fault, bucket)) return html`<${Reachable} bucket=${bucket} />`;
   return html`
     <${DropZone} on=${mayWrite} bucket=${bucket} prefix=${prefix}>
       <div class="section-head">
@@ -85,6 +86,17 @@ function Objects({ bucket, prefix }) {
           empty=${text ? html`<${Empty} title=${search.busy ? 'Searching…' : 'No key below here has this text'} />` : html`<${NoObject} bucket=${bucket} prefix=${prefix} mayWrite=${mayWrite} />`} />`}
       ${doomed && html`<${DeleteObjects} bucket=${bucket} picked=${doomed} onClose=${() => setDoomed(null)} onDone=${removed} />`}
     <//>`;
+}
+
+/** Whether a place may not be listed while the key may list others of the bucket. */
+export const isBeyond = (fault, bucket) => Boolean(fault && fault.status === 403 && prefixesOf('list', bucket).length);
+
+/** What a key may list of a bucket that it may not list as a whole. */
+export function Reachable({ bucket, view }) {
+  return html`<${Section} title="Your key may list these folders">
+    <div class="panel"><ul class="rows">${[...new Set(prefixesOf('list', bucket))].sort().map((prefix) => html`<li key=${prefix}>
+      <a class="with-icon grow" href=${href('buckets', bucket, { prefix, view })}><${Icon} name="folder" /><${Name} text=${prefix || bucket} /></a></li>`)}</ul></div>
+  <//>`;
 }
 
 function columns(chosen, choose) {

@@ -7,12 +7,14 @@ import { Icon } from '../components/icon.js';
 import { Figure, Meter } from '../components/meter.js';
 import { Empty, Loaded, Notice } from '../components/page.js';
 import { href } from '../route.js';
+import { isBeyond, Reachable } from './bucket.js';
 import { Name } from './name.js';
 
 const PAGES = 20;
 
 export function BucketUsage({ bucket, prefix }) {
   const usage = useLoad((signal) => readUsage(bucket, prefix, signal), [bucket, prefix]);
+  if (isBeyond(usage.fault, bucket)) return html`<${Reachable} bucket=${bucket} view="usage" />`;
   return html`<${Loaded} from=${usage}>${(data) => html`
     <div class="figures compact">
       <${Figure} name=${prefix ? 'Objects below here' : 'Objects'} value=${count(data.objects)} />

@@ -17,7 +17,7 @@ import { Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { go, href } from '../route.js';
 import { makeBucket } from '../s3.js';
-import { session } from '../session.js';
+import { prefixesOf, session } from '../session.js';
 import { BucketPage } from './bucket.js';
 
 export default function Page({ route }) {
@@ -37,7 +37,13 @@ function BucketList() {
     <${Loaded} from=${list}>${(buckets) => (buckets.length === 0 ? html`<div class="panel"><${NoBucket} /></div>` : html`
       <div class="section-head"><${Search} label="Find a bucket" placeholder="Find a bucket" value=${text} onChange=${setText} /></div>
       <${Table} label="Buckets" rows=${buckets.filter((row) => row.bucket.includes(text))} rowKey=${(row) => row.bucket} columns=${COLUMNS}
-        href=${(row) => href('buckets', row.bucket)} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//></div>`;
+        href=${(row) => href('buckets', row.bucket, beginning(row.bucket))} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//></div>`;
+}
+
+// A key that may list one folder of a bucket is led there.
+function beginning(bucket) {
+  const prefixes = prefixesOf('list', bucket);
+  return prefixes.length === 1 && prefixes[0] ? { prefix: prefixes[0] } : {};
 }
 
 const COLUMNS = [

@@ -35,13 +35,13 @@ function Run({ bucket, name, tab, item, route }) {
   const writes = may('write', bucket, `${name}/`);
   const shared = { bucket, name, run, data, writes, route };
   if (tab === 'steps' && item !== undefined) return html`<${Step} key=${item} ...${shared} step=${Number(item)} crumbs=${[...crumbs, [name, href('runs', bucket, name)]]} />`;
-  const [, , Part] = TABS.find(([id]) => id === tab) || TABS[0];
+  const [shown, , Part] = TABS.find(([id]) => id === tab) || TABS[0];
   const items = TABS.map(([id, label]) => ({ id, label, href: href('runs', bucket, name, ...(id === 'steps' ? [] : [id])),
     count: id === 'steps' ? count(run.steps) : undefined }));
   return html`<div>
     <${Head} title=${title} crumbs=${crumbs} lead=${html`<${Lead} run=${run} />`}>${writes && html`<${Actions} ...${shared} />`}<//>
     <${Notices} ...${shared} />
-    <${Tabs} label="Parts of the run" items=${items} current=${tab} />
+    <${Tabs} label="Parts of the run" items=${items} current=${shown} />
     <${Part} ...${shared} />
   </div>`;
 }

@@ -62,6 +62,25 @@ class Keys(ConsoleCase):
         self.assertNotIn(token, left)
         self.assertNotIn(secret.encode(), self.ask('GET', '/-/keys').body)
 
+    def test_a_new_secret_stays_until_it_was_copied(self):
+        self.add('kept', 'files')
+        for _ in range(3):  # browsers let the first one be refused, and not the second
+            self.page.keyboard.press('Escape')
+        self.page.mouse.click(5, 5)
+        self.assertTrue(self.dialog().get_by_text('shown this once').is_visible())
+        self.count(self.dialog().get_by_role('button', name='Close'), 0)
+        self.button('I have copied them').click()
+        self.gone(self.dialog())
+
+    def test_the_form_of_a_key_stays_at_a_click_beside_it(self):
+        self.open('#/keys')
+        self.button('Add key').click()
+        self.dialog().get_by_label('Name').fill('typed')
+        self.page.mouse.click(5, 5)
+        self.assertEqual(self.dialog().get_by_label('Name').input_value(), 'typed')
+        self.page.keyboard.press('Escape')
+        self.gone(self.dialog())
+
     def test_the_builder_says_what_a_grant_covers(self):
         self.open('#/keys')
         self.button('Add key').click()
@@ -135,11 +154,14 @@ class Grants(ConsoleCase):
         self.says('models')
         for absent in ('files', 'many', 'Make bucket'):
             self.count(self.page.locator('main').get_by_text(absent, exact=True), 0)
-        self.open(address('buckets', 'models', prefix='policy/'))
+        self.page.get_by_role('link', name='models').click()
+        self.page.get_by_role('heading', name='models').wait_for()
+        self.assertIn('prefix=policy', self.page.url)
         self.page.locator('tbody tr[data-at]').first.wait_for()
         for absent in ('Upload files', 'Settings'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.shown('limited-bucket')
+        self.count(self.page.get_by_role('navigation', name='Pages').get_by_role('link', name='Storage'), 0)
         self.open('#/storage')
         self.says('Your key sees nothing of the storage')
         self.shown('limited-storage')
@@ -152,10 +174,20 @@ class Grants(ConsoleCase):
     def test_what_it_may_not_see_is_refused_and_said(self):
         self.allow('status of 403')
         self.enter(self.site.key('workers'))
-        for where in (address('buckets', 'files'), address('buckets', 'files', object='notes.txt'), address('buckets', 'models'), address('buckets', 'files', view='usage')):
+        for where in (address('buckets', 'files'), address('buckets', 'files', object='notes.txt'), address('buckets', 'files', view='usage')):
             self.open(where)
             self.page.get_by_role('alert').first.wait_for()
             self.assertNotIn('notes, 2', self.page.inner_text('body'))
+
+    def test_a_place_that_it_may_not_list_leads_to_those_that_it_may(self):
+        self.allow('status of 403')
+        self.enter(self.site.key('workers'))
+        for query in ({}, {'view': 'usage'}):
+            self.open(address('buckets', 'models', **query))
+            self.says('Your key may list these folders')
+            self.count(self.page.get_by_role('alert'), 0)
+            self.page.get_by_role('link', name='policy/').click()
+            self.says('Objects below here' if query else 'entries')
 
     def test_a_key_that_writes_below_a_prefix(self):
         self.enter(self.site.key('writer'))

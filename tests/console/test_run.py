@@ -67,6 +67,8 @@ class RunPage(ConsoleCase):
         self.confirm('Roll back')
         self.says('All workers are held at step')
         self.assertEqual(self.run_now()['rollback']['step'], 2)
+        self.page.get_by_role('link', name='Workers').click()
+        self.page.get_by_role('columnheader', name='Not there yet').wait_for()
         self.button('Go forward…').click()
         self.confirm('Go forward')
         self.count(self.page.locator('.notice'), 0)
@@ -136,8 +138,9 @@ class RunPage(ConsoleCase):
         self.count(rows, 8)
         self.page.keyboard.press('Escape')
         self.page.locator('.table-foot', has_text='60 workers').wait_for()
-        behind = [int(text) for text in self.page.locator('tbody tr[data-at] td:nth-child(4)').all_inner_texts()]
-        self.assertEqual(behind, sorted(behind, reverse=True))
+        cells = [row.split('\t') for row in self.page.locator('tbody tr[data-at]').all_inner_texts()]
+        ranks = [(row[1].strip() == 'Error', int(row[3])) for row in cells]
+        self.assertEqual(ranks, sorted(ranks, reverse=True))
         rows.first.focus()
         for _ in range(3):
             self.page.keyboard.press('ArrowDown')
@@ -150,6 +153,25 @@ class RunPage(ConsoleCase):
         self.gone(self.dialog())
         self.page.keyboard.press('End')
         self.page.locator('tbody tr:focus[data-at="59"]').wait_for()
+
+    def test_figures_filter_and_what_failed_comes_first(self):
+        self.site.report([9], state='error', error='The disk is full.')
+        self.open(place('workers'))
+        self.page.locator('tbody tr[data-at="0"]', has_text='Error').wait_for()
+        figure = self.page.locator('button.figure', has_text='Error')
+        figure.click()
+        self.assertEqual(figure.get_attribute('aria-pressed'), 'true')
+        self.assertEqual(self.page.locator('tbody tr[data-at]').count(), int(figure.locator('.figure-value').inner_text()))
+        figure.click()
+        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+
+    def test_a_step_without_a_base_promises_nothing(self):
+        self.open(place('steps', '0'))
+        self.page.get_by_text('Nothing to compare with: this step is whole.').first.wait_for()
+
+    def test_an_unknown_tab_marks_the_one_that_is_shown(self):
+        self.open(place('nothing'))
+        self.assertIn('Steps', self.page.locator('.tabs [aria-current]').inner_text())
 
     def test_what_failed_is_shown_and_what_is_hostile_stays_text(self):
         self.site.report([7], state='error', host=HOSTILE, error=f'"><script>alert(2)</script> {HOSTILE}')

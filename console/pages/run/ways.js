@@ -13,7 +13,7 @@ import { useWorkers } from './workers.js';
 const SHOWN = 8;
 
 export function Ways({ bucket, name, run }) {
-  const { workers, fault } = useWorkers(bucket, name);
+  const { workers, fault, reload } = useWorkers(bucket, name);
   const served = servedStep(run);
   const groups = useMemo(() => groupsOf(workers || [], served), [workers, served]);
   if (run.head === null) {
@@ -22,7 +22,7 @@ export function Ways({ bucket, name, run }) {
   if (!workers && !fault) return html`<${Waiting} />`;
   return html`<div class="stack-wide">
     <${Asked} bucket=${bucket} name=${name} served=${served} />
-    ${fault && html`<${Fault} fault=${fault} />`}
+    ${fault && html`<${Fault} fault=${fault} retry=${reload} />`}
     ${groups.slice(0, SHOWN).map((group) => html`<${Group} key=${String(group.step)} bucket=${bucket} name=${name} served=${served} ...${group} />`)}
     ${groups.length > SHOWN && html`<p class="soft">Workers hold ${some('other step', groups.length - SHOWN)}; ask for a way above.</p>`}
   </div>`;
