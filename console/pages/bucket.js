@@ -255,9 +255,21 @@ function DeleteObjects({ bucket, picked, onClose, onDone }) {
       ${!found.data && !found.fault && html`<p class="soft">Counting what lies below…</p>`}
       ${found.data && !found.data.complete && html`<p class="bad">More than ${count(DELETE_MAX)} objects lie below. The command line deletes them: <code>deltabucket rm --recursive</code></p>`}
       <ul class="plain-list">${all.slice(0, 8).map((one) => html`<li key=${one.key}><${Name} text=${one.key} /></li>`)}${all.length > 8 && html`<li class="soft">and ${count(all.length - 8)} more</li>`}</ul>
-      <p class="soft">With versioning, older versions stay and can be restored. Without it the bytes are gone. Steps that were published keep what they need.</p>
+      <p class="soft"><${WhatStays} bucket=${bucket} /> Steps that were published keep what they need.</p>
       ${progress && html`<p role="status" class="soft">${progress}</p>`}
     <//>`;
+}
+
+const STAYS = {
+  enabled: 'The bucket keeps versions: older ones stay and can be restored.',
+  suspended: 'Versioning is suspended: versions that were made before stay, what was put since is gone.',
+  never: 'The bucket keeps no versions: the bytes are gone.',
+};
+
+/** What a deletion leaves, by the versioning of the bucket; both cases for keys that may not look. */
+export function WhatStays({ bucket }) {
+  const about = useLoad((signal) => (may('list', bucket) ? api(path('-', 'buckets', bucket), { signal }) : Promise.resolve({})), [bucket]);
+  return (about.data && STAYS[about.data.versioning]) || 'With versioning, older versions stay and can be restored. Without it the bytes are gone.';
 }
 
 /** The objects of a selection, with all that lies below its folders. */

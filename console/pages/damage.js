@@ -1,6 +1,6 @@
 // What the disk has lost and what that touches; scrub, which finds it.
 import { html, useEffect, useState } from '../vendor/htm-preact.js';
-import { api } from '../api.js';
+import { api, clock } from '../api.js';
 import { Confirm } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
 import { bytes, count, moment, percent, some } from '../components/format.js';
@@ -40,7 +40,8 @@ function Round({ scrub }) {
     ${round && html`<li><div class="grow"><div class="strong">A round is under way</div><div class="small soft">${bytes(round.bytes)} of ${bytes(round.store_bytes)} read</div></div>
       <div class="scrub-meter"><${Meter} label=${`${percent(part(round))} of the packs are read`} parts=${[{ label: 'read', value: round.bytes }, { label: 'not yet', value: Math.max(0, (round.store_bytes || 0) - round.bytes), kind: 'rest' }]} /></div></li>`}
     <li><div class="grow"><div class="strong">Last round</div><div class="small soft">${last ? found(last) : 'None has ended yet.'}</div></div>${last && html`<span class="soft"><${Ago} time=${last.ended} /></span>`}</li>
-    ${next && html`<li><div class="grow"><div class="strong">Next round</div><div class="small soft">${moment(next)}</div></div><span class="soft"><${Ago} time=${next} /></span></li>`}
+    ${next && html`<li><div class="grow"><div class="strong">Next round</div><div class="small soft">${moment(next)}</div></div>
+      <span class="soft">${Date.parse(next) < clock.now() ? 'due: begins by itself' : html`<${Ago} time=${next} />`}</span></li>`}
   </ul>`;
 }
 

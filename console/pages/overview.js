@@ -55,7 +55,7 @@ function Workers({ runs }) {
   return html`<${Figure} name="Workers" value=${known ? count(on) : '–'} unit=${known ? `of ${count(alive + lost)}` : ''} note=${note}>
     ${known && html`<${Meter} legend label="${on} workers on it, ${behind} behind, ${lost} lost" parts=${[
       { label: 'on', value: on, kind: 'ok', text: `${count(on)} on it` }, { label: 'behind', value: behind, kind: 'warn', text: `${count(behind)} behind` },
-      { label: 'lost', value: lost, kind: 'bad', text: `${count(lost)} lost` }, ...(failed ? [{ label: 'failed', value: 0, kind: 'bad', text: `${count(failed)} with an error` }] : [])]} />`}
+      { label: 'lost', value: lost, kind: 'bad', text: lost ? `${count(lost)} lost` : undefined }, ...(failed ? [{ label: 'failed', value: 0, kind: 'bad', text: `${count(failed)} with an error` }] : [])]} />`}
   <//>`;
 }
 

@@ -26,6 +26,7 @@ export default function Page({ route }) {
 
 function Run({ bucket, name, tab, item, route }) {
   const data = useRun(bucket, name);
+  const [edits, setEdits] = useState({});
   const { run, fault, reload } = data;
   const title = `${bucket}/${name}`;
   const crumbs = [['Runs', href('runs')], [bucket, href('runs', bucket)]];
@@ -33,7 +34,7 @@ function Run({ bucket, name, tab, item, route }) {
     return html`<div><${Head} title=${title} crumbs=${crumbs} lead="" />${fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`}</div>`;
   }
   const writes = may('write', bucket, `${name}/`);
-  const shared = { bucket, name, run, data, writes, route };
+  const shared = { bucket, name, run, data, writes, route, edits, setEdits };
   if (tab === 'steps' && item !== undefined) return html`<${Step} key=${item} ...${shared} step=${Number(item)} crumbs=${[...crumbs, [name, href('runs', bucket, name)]]} />`;
   const [shown, , Part] = TABS.find(([id]) => id === tab) || TABS[0];
   const items = TABS.map(([id, label]) => ({ id, label, href: href('runs', bucket, name, ...(id === 'steps' ? [] : [id])),

@@ -87,6 +87,7 @@ function RunGc({ onDone, onClose }) {
     <${SelectField} label="Compact packs that need less than" value=${percentage} onChange=${setPercentage}
       options=${[['', '90 % of their bytes'], ['50', '50 % of their bytes'], ['100', 'all of their bytes, which takes longest']]} />
     <${CheckField} label="End the promises to Xet clients" value=${ends} onChange=${setEnds} help="Uploads by hf that are under way fail, and begin again. It frees what nobody came back for." />
+    <p class="soft small">Files deleted within the last day are kept for Xet clients.</p>
   <//>`;
 }
 

@@ -125,6 +125,18 @@ class Keys(ConsoleCase):
         self.assertEqual(other.context.request.get(self.origin + '/-/session', headers=HEADER).status, 401)
         self.assertEqual(self.context.request.get(self.origin + '/-/session', headers=HEADER).status, 200)
 
+    def test_one_s_own_session_ends_after_a_question(self):
+        self.allow('status of 401')
+        self.open('#/keys?view=sessions')
+        row = self.row('this one')
+        row.get_by_text('root', exact=True).wait_for()
+        row.get_by_role('button', name='End the session').click()
+        self.dialog().get_by_role('button', name='Cancel').click()
+        self.assertEqual(self.context.request.get(self.origin + '/-/session', headers=HEADER).status, 200)
+        row.get_by_role('button', name='End the session').click()
+        self.dialog().get_by_role('button', name='End session').click()
+        self.page.get_by_role('heading', name='Sign in').wait_for()
+
     def test_the_trail_tells_and_is_filtered(self):
         key_id, _, _ = self.add('trailed', 'files')
         self.ask('DELETE', f'/-/keys/{key_id}')

@@ -118,6 +118,19 @@ class RunPage(ConsoleCase):
         self.assertEqual(self.run_now()['settings'], {**before, 'keep_steps': 32, 'verify': False})
         self.ask('PUT', f'/v1/runs/{RUN}/settings', body='{"keep_steps":64,"verify":true}')
 
+    def test_edits_survive_a_look_at_another_tab(self):
+        self.open(place('settings'))
+        self.field('Steps to keep').fill('48')
+        self.page.get_by_role('link', name='Pins').click()
+        self.says('A pin keeps a step')
+        self.page.get_by_role('link', name='Settings').click()
+        self.says('1 change not saved')
+        self.assertEqual(self.field('Steps to keep').input_value(), '48')
+        self.field('Lease in seconds').fill('5')
+        self.button('Save…').click()
+        self.assertFalse(self.field('Lease in seconds').evaluate('field => field.validity.valid'))
+        self.count(self.dialog(), 0)
+
     def test_the_way_of_a_worker_is_a_picture_and_words(self):
         self.open(place('workers', worker='node-01:3'))  # at step 3, of 4
         figure = self.dialog().locator('figure')

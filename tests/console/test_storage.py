@@ -23,6 +23,7 @@ class Storage(ConsoleCase):
         self.button('Run gc').click()
         dialog = self.dialog()
         dialog.locator('.dry-run p.soft', has_text='Looking').wait_for(state='detached')
+        dialog.get_by_text('within the last day are kept').wait_for()
         self.shown('gc')
         before = self.ask('GET', '/-/storage').json()['gc']['last']
         dialog.get_by_role('button', name='Run gc now').click()
