@@ -224,7 +224,7 @@ function Selection({ bucket, picked, mayWrite, onClear, onDelete }) {
       <span class="strong" role="status">${some('entry', picked.length, 'entries')} chosen</span>
       ${isFiles && html`<button type="button" class="button small" onClick=${download}><${Icon} name="download" />Download</button>`}
       ${mayWrite && html`<button type="button" class="button small danger" onClick=${onDelete}><${Icon} name="trash" />Delete</button>`}
-      <button type="button" class="button small plain" onClick=${onClear}>Choose nothing</button>
+      <button type="button" class="button small plain" onClick=${onClear}>Clear selection</button>
     </div>`;
 }
 

@@ -31,7 +31,7 @@ function BucketList() {
   const list = useLoad((signal) => all('/-/buckets', 'buckets', { signal, query: { limit: 1000 } }), []);
   return html`<div>
     <${Head} title="Buckets" lead=${list.data ? summary(list.data) : ''}>
-      ${mayMake() && html`<button type="button" class="button primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />Make bucket</button>`}
+      ${mayMake() && html`<button type="button" class="button primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />Make bucket…</button>`}
     <//>
     ${making && html`<${MakeBucket} onClose=${() => setMaking(false)} />`}
     <${Loaded} from=${list}>${(buckets) => (buckets.length === 0 ? html`<div class="panel"><${NoBucket} /></div>` : html`
@@ -80,7 +80,7 @@ function MakeBucket({ onClose }) {
   const [name, setName] = useState('');
   const make = async () => {
     await makeBucket(name);
-    toast(`The bucket ${name} is there.`);
+    toast(`Bucket ${name} was created.`);
     go(href('buckets', name));
   };
   return html`<${Confirm} title="Make a bucket" action="Make bucket" ready=${isBucketName(name)} onConfirm=${make} onClose=${onClose}>

@@ -25,7 +25,7 @@ export function Damage({ scrub, isRoot, reload }) {
     return () => clearTimeout(timer);
   }, [damage.data]);
   const done = () => { damage.reload(); reload(); };
-  const action = isRoot && html`<button type="button" class="button" disabled=${Boolean(now && now.round)} onClick=${() => setAsking(true)}>Start scrub</button>`;
+  const action = isRoot && html`<button type="button" class="button" disabled=${Boolean(now && now.round)} onClick=${() => setAsking(true)}>Start scrub…</button>`;
   return html`<${Section} title="Scrub" note="reads every pack and verifies every record" actions=${action}>
     <div class="panel"><${Round} scrub=${now || {}} /></div>
     ${damage.fault && html`<${Fault} fault=${damage.fault} retry=${damage.reload} />`}
@@ -80,7 +80,7 @@ function StartScrub({ onStart, onDone, onClose }) {
   const begin = async () => {
     if (!/^\d{0,5}$/.test(rate)) throw new Error('The rate must be a whole number of MiB a second, or empty.');
     const round = api('/-/scrub', { method: 'POST', json: rate ? { rate: Number(rate) } : {} });
-    round.then((result) => { onDone(); toast(`Scrub is through: ${some('chunk', result.damaged_now)} damaged now.`); }, (fault) => { onDone(); toast(fault.message, 'bad'); });
+    round.then((result) => { onDone(); toast(`Scrub finished: ${some('chunk', result.damaged_now)} damaged now.`); }, (fault) => { onDone(); toast(fault.message, 'bad'); });
     onStart();
   };
   return html`<${Confirm} title="Start scrub" action="Start scrub" onConfirm=${begin} onClose=${onClose}>

@@ -22,7 +22,7 @@ export default function Page({ route, session }) {
   const view = session.root ? route.query.get('view') || 'keys' : 'own';
   return html`<div>
     <${Head} title="Keys" lead=${session.root ? 'Who may do what, and what was done.' : 'What your key may do, and where it is signed in.'}>
-      ${session.root && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}><${Icon} name="plus" />Add key</button>`}
+      ${session.root && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}><${Icon} name="plus" />Add key…</button>`}
     <//>
     ${session.root && html`<${Tabs} label="Views of keys" current=${view} items=${TABS} />`}
     ${view === 'own' && html`<${OwnKey} session=${session} /><${Sessions} session=${session} own />`}
@@ -75,7 +75,7 @@ function Revoke({ row, reload, isOwn, onClose }) {
   const revoke = async () => {
     await api(path('-', 'keys', row.key_id), { method: 'DELETE' });
     reload();
-    toast(`The key ${visible(row.name || row.key_id)} opens nothing any more.`);
+    toast(`Key ${visible(row.name || row.key_id)} was revoked.`);
   };
   return html`<${Confirm} title="Revoke the key?" action="Revoke key" danger onConfirm=${revoke} onClose=${onClose}>
     <dl class="facts"><dt>Name</dt><dd><bdi>${visible(row.name || '–')}</bdi></dd><dt>Key</dt><dd><code>${row.key_id}</code></dd>

@@ -72,7 +72,7 @@ function Tags({ bucket, object, version }) {
   const [editing, setEditing] = useState(false);
   const tags = useLoad(() => readTags(bucket, object, version), [bucket, object, version]);
   const mayEdit = may('write', bucket, object) && !version && tags.data;
-  const edit = mayEdit && html`<button type="button" class="button small" onClick=${() => setEditing(true)}>Edit tags</button>`;
+  const edit = mayEdit && html`<button type="button" class="button small" onClick=${() => setEditing(true)}>Edit tags…</button>`;
   if (tags.fault || (!mayEdit && (!tags.data || !tags.data.length))) return null;
   return html`<${Section} title="Tags" actions=${edit}>
     <p>${tags.data && tags.data.length ? tags.data.map(([name, value]) => html`<span class="tag" key=${name}><bdi>${visible(name)}: ${visible(value)}</bdi></span>`)

@@ -17,7 +17,7 @@ import { Ways } from './run/ways.js';
 import { Pins } from './run/pins.js';
 import { Settings } from './run/settings.js';
 
-const TABS = [['steps', 'Steps', Steps], ['workers', 'Workers', Workers], ['ways', 'Ways', Ways], ['pins', 'Pins', Pins], ['settings', 'Settings', Settings]];
+const TABS = [['steps', 'Steps', Steps], ['workers', 'Workers', Workers], ['ways', 'Paths', Ways], ['pins', 'Pins', Pins], ['settings', 'Settings', Settings]];
 
 export default function Page({ route }) {
   const [, bucket, name, tab = 'steps', item] = route.path;
@@ -72,8 +72,8 @@ function Notices({ bucket, name, run, data, writes }) {
   const failed = run.failed_adoption;
   if (!run.rollback && !failed && !run.anchor_due && !run.parent) return null;
   return html`<div class="notices">
-    ${run.rollback && html`<${Notice} action=${writes && html`<button class="button small" onClick=${() => setOpen(true)}>Go forward…</button>`}>
-      All workers are held at step <strong>${count(run.rollback.step)}</strong>, since <${Ago} time=${run.rollback.created} />. Publishing goes on.<//>`}
+    ${run.rollback && html`<${Notice} action=${writes && html`<button class="button small" onClick=${() => setOpen(true)}>Go forward</button>`}>
+      All workers are held at step <strong>${count(run.rollback.step)}</strong>. Rolled back <${Ago} time=${run.rollback.created} />. Publishing goes on.<//>`}
     ${failed && html`<${Notice} kind="bad">What the trainer put last could not become a step: ${failed.publish}. ${failed.error}<//>`}
     ${run.anchor_due && html`<${Notice}>The next step should bring an anchor.<//>`}
     ${run.parent && html`<p class="soft small">Forked from <a href=${href('runs', bucket, run.parent.run)}>${run.parent.run}</a>, step ${count(run.parent.step)}.</p>`}

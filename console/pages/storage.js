@@ -54,7 +54,7 @@ const share = (part, whole) => (whole > 0 ? part / whole : 0);
 function Gc({ data, isRoot, reload }) {
   const [asking, setAsking] = useState(false);
   const { last } = data.gc;
-  const action = isRoot && html`<button type="button" class="button" onClick=${() => setAsking(true)}>Run gc</button>`;
+  const action = isRoot && html`<button type="button" class="button" onClick=${() => setAsking(true)}>Run gc…</button>`;
   return html`<${Section} title="Garbage collection" actions=${action}>
     <div class="panel"><ul class="rows">
       <li><div class="grow"><div class="strong">Last round</div><div class="small soft">${last ? round(last) : 'None since the server started; gc runs by itself.'}</div></div>${last && html`<span class="soft"><${Ago} time=${last.ended} /></span>`}</li>
@@ -80,7 +80,7 @@ function RunGc({ onDone, onClose }) {
   const run = async () => {
     const result = await api('/-/gc', { method: 'POST', json: options });
     onDone();
-    toast(`gc is through: ${round(result)}.`);
+    toast(`gc finished: ${round(result)}.`);
   };
   return html`<${Confirm} title="Run gc" action="Run gc now" ready=${Boolean(dry.data)} danger=${ends} onConfirm=${run} onClose=${onClose}>
     <div class="dry-run" role="status">${dry.fault ? html`<p class="bad">${dry.fault.message}</p>` : dry.data ? html`<${DryRun} result=${dry.data} />` : html`<p class="soft">Looking what can go…</p>`}</div>

@@ -19,7 +19,7 @@ class Keys(ConsoleCase):
     def add(self, name, bucket, prefix='', *permissions):
         """Fills the form of a new key and gives what is shown once."""
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         dialog = self.dialog()
         dialog.get_by_label('Name').fill(name)
         dialog.get_by_label('Bucket').fill(bucket)
@@ -47,7 +47,7 @@ class Keys(ConsoleCase):
         self.allow('status of 401')
         self.button('Revoke evaluation').click()
         self.dialog().get_by_role('button', name='Revoke key').click()
-        self.toast('opens nothing any more')
+        self.toast('Key evaluation was revoked.')
         self.gone(self.row('evaluation'))
         self.assertEqual(self.ask('GET', '/files/runs/a/one.bin', token=token).status, 403)
         visitor.get_by_role('link', name='Keys').click()
@@ -74,7 +74,7 @@ class Keys(ConsoleCase):
 
     def test_the_form_of_a_key_stays_at_a_click_beside_it(self):
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         self.dialog().get_by_label('Name').fill('typed')
         self.page.mouse.click(5, 5)
         self.assertEqual(self.dialog().get_by_label('Name').input_value(), 'typed')
@@ -83,7 +83,7 @@ class Keys(ConsoleCase):
 
     def test_the_builder_says_what_a_grant_covers(self):
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         dialog = self.dialog()
         self.assertTrue(dialog.get_by_role('button', name='Make key').is_disabled())
         dialog.get_by_label('Bucket').fill('files')
@@ -92,7 +92,7 @@ class Keys(ConsoleCase):
         self.count(dialog.get_by_text('End it with /'), 0)
         dialog.get_by_label('Prefix').fill('runs/a')
         dialog.get_by_text('Covers 2 objects').wait_for()
-        dialog.get_by_text('covers everything that begins so, runs/a2 too').wait_for()
+        dialog.get_by_text('matches any key that starts with it, runs/a2 too').wait_for()
         self.shown('key-builder')
         dialog.get_by_label('Bucket').fill('models')
         dialog.get_by_label('Prefix').fill('policy/')
@@ -104,7 +104,7 @@ class Keys(ConsoleCase):
         self.allow('status of 400')
         before = len(self.ask('GET', '/-/keys').json()['keys'])
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         self.dialog().get_by_label('Bucket').fill('files*')
         self.dialog().get_by_role('button', name='Make key').click()
         self.dialog().get_by_role('alert').wait_for()
@@ -164,7 +164,7 @@ class Grants(ConsoleCase):
         self.says('policy')
         self.open('#/buckets')
         self.says('models')
-        for absent in ('files', 'many', 'Make bucket'):
+        for absent in ('files', 'many', 'Make bucket…'):
             self.count(self.page.locator('main').get_by_text(absent, exact=True), 0)
         self.page.get_by_role('link', name='models').click()
         self.page.get_by_role('heading', name='models').wait_for()
@@ -179,7 +179,7 @@ class Grants(ConsoleCase):
         self.shown('limited-storage')
         self.open('#/keys')
         self.says('models/policy/=read,list')
-        for absent in ('Add key', 'Audit trail', 'watcher'):
+        for absent in ('Add key…', 'Audit trail', 'watcher'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.shown('limited-keys')
 
@@ -216,7 +216,7 @@ class Grants(ConsoleCase):
         self.enter(self.site.key('watcher'))
         self.open('#/storage')
         self.says('Packs')
-        for absent in ('Run gc', 'Start scrub', 'File'):
+        for absent in ('Run gc…', 'Start scrub…', 'File'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.open('#/buckets')
         self.says('Your key reaches no bucket')

@@ -25,7 +25,7 @@ class Objects(ConsoleCase):
 
     def test_a_bucket_is_made_and_removed(self):
         self.open('#/buckets')
-        self.button('Make bucket').click()
+        self.button('Make bucket…').click()
         self.dialog().get_by_label('Name').fill('Not A Name')
         self.assertTrue(self.dialog().get_by_role('button', name='Make bucket').is_disabled())
         self.dialog().get_by_label('Name').fill('fresh')
@@ -33,17 +33,17 @@ class Objects(ConsoleCase):
         self.says('The bucket is empty')
         self.assertEqual(self.ask('HEAD', '/fresh').status, 200)
         self.page.get_by_role('link', name='Settings').click()
-        self.button('Remove bucket').click()
+        self.button('Remove bucket…').click()
         self.dialog().get_by_label('Type fresh to confirm').fill('fresh')
         self.dialog().get_by_role('button', name='Remove bucket').click()
-        self.toast('The bucket fresh is gone.')
+        self.toast('Bucket fresh was removed.')
         self.assertEqual(self.ask('HEAD', '/fresh').status, 404)
 
     def test_a_bucket_that_is_not_empty_stays(self):
         self.allow('status of 409')
         self.bucket.put('k')
         self.open_bucket(view='settings')
-        self.button('Remove bucket').click()
+        self.button('Remove bucket…').click()
         self.dialog().get_by_label('Type').fill(self.bucket.name)
         self.dialog().get_by_role('button', name='Remove bucket').click()
         self.dialog().get_by_role('alert').wait_for()
@@ -155,7 +155,7 @@ class Objects(ConsoleCase):
     def test_tags(self):
         self.bucket.put('k')
         self.open_bucket(object='k')
-        self.button('Edit tags').click()
+        self.button('Edit tags…').click()
         self.dialog().get_by_label('Key 1').fill('kind')
         self.dialog().get_by_label('Value 1').fill('note')
         self.dialog().get_by_role('button', name='Store tags').click()
@@ -181,7 +181,7 @@ class Objects(ConsoleCase):
     def test_lifecycle_rules(self):
         self.allow('status of 400')
         self.open_bucket(view='settings')
-        self.button('Add rule').click()
+        self.button('Add rule…').click()
         dialog = self.dialog()
         dialog.get_by_label('Prefix').fill('tmp/<&')
         dialog.get_by_label('Objects go after days').fill('soon')
@@ -205,7 +205,7 @@ class Objects(ConsoleCase):
         self.assertEqual(self.bucket.ask('PUT', query='lifecycle', body=text).status, 200)
         self.open_bucket(view='settings')
         self.says('conditions that only the whole document shows')
-        self.button('Add rule').click()
+        self.button('Add rule…').click()
         self.dialog().get_by_label('Objects go after days').fill('9')
         self.dialog().get_by_role('button', name='Store rule').click()
         self.says('objects go after 9 days')

@@ -38,7 +38,7 @@ class RunPage(ConsoleCase):
         self.button('Pin a step…').click()
         self.field('Name').fill('eval')
         self.field('Step').fill('2')
-        self.field('Days').fill('1.5')
+        self.field('Keep for (days)').fill('1.5')
         self.confirm('Pin the step')
         row = self.page.locator('tbody tr', has_text='eval')
         row.wait_for()
@@ -69,7 +69,7 @@ class RunPage(ConsoleCase):
         self.assertEqual(self.run_now()['rollback']['step'], 2)
         self.page.get_by_role('link', name='Workers').click()
         self.page.get_by_role('columnheader', name='Not there yet').wait_for()
-        self.button('Go forward…').click()
+        self.button('Go forward').click()
         self.confirm('Go forward')
         self.count(self.page.locator('.notice'), 0)
         self.assertNotIn('rollback', self.run_now())
@@ -108,7 +108,7 @@ class RunPage(ConsoleCase):
         self.open(place('settings'))
         self.field('Steps to keep').fill('32')
         self.field('Decode and prove each published step').uncheck()
-        self.button('Save…').click()
+        self.button('Save').click()
         said = self.dialog().inner_text()
         for text in ('keep_steps', '64', '32', 'Removed steps do not come back', 'verify', 'no longer proven'):
             self.assertIn(text, said)
@@ -127,7 +127,7 @@ class RunPage(ConsoleCase):
         self.says('1 change not saved')
         self.assertEqual(self.field('Steps to keep').input_value(), '48')
         self.field('Lease in seconds').fill('5')
-        self.button('Save…').click()
+        self.button('Save').click()
         self.assertFalse(self.field('Lease in seconds').evaluate('field => field.validity.valid'))
         self.count(self.dialog(), 0)
 
@@ -221,7 +221,7 @@ class RunPage(ConsoleCase):
         self.assertEqual(self.page.locator('tbody tr[data-at]').count(), 1)
         self.open(place('settings'))
         self.assertTrue(self.field('Steps to keep').is_disabled())
-        for name in ('Save…', 'Roll back…', 'Fork…', 'End the run…'):
+        for name in ('Save', 'Roll back…', 'Fork…', 'End the run…'):
             self.assertEqual(self.button(name).count(), 0, name)
         self.open(place('pins'))
         self.assertEqual(self.button('Pin a step…').count(), 0)

@@ -61,7 +61,7 @@ export function PinDialog({ bucket, name, run, step, pin, onClose, onDone }) {
     <p>A pin keeps a step and what leads to it, whatever retention says.</p>
     ${!pin && html`<${TextField} label="Name" mono required title="Letters, digits and . _ : -, and no . or - at first" pattern="[A-Za-z0-9_:][A-Za-z0-9._:\\-]*" maxlength="128" spellcheck=${false} autocomplete="off" data-focus value=${form.name} onChange=${fill('name')} />`}
     <div class="form-row"><${StepField} label="Step" value=${form.step} onChange=${fill('step')} head=${run.head} />
-    <${TextField} label="Days" help="Empty: it never runs out." inputmode="decimal" title="A number of days, such as 7 or 1.5" pattern="[0-9]+([.][0-9]+)?" value=${form.days} onChange=${fill('days')} /></div>
+    <${TextField} label="Keep for (days)" help="Empty: for ever." inputmode="decimal" title="A number of days, such as 7 or 1.5" pattern="[0-9]+([.][0-9]+)?" value=${form.days} onChange=${fill('days')} /></div>
   <//>`;
 }
 

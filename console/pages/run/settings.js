@@ -41,7 +41,7 @@ export function Settings({ bucket, name, run, data, writes, edits: form, setEdit
       </fieldset>
       ${writes ? html`<div class="settings-foot"><span class="soft">${changes.length ? `${changes.length === 1 ? '1 change' : `${changes.length} changes`} not saved` : ''}</span>
         <button type="button" class="button" disabled=${!changes.length} onClick=${() => setForm({})}>Undo</button>
-        <button type="submit" class="button primary" disabled=${!changes.length}>Save…</button></div>` : html`<p class="soft">Your key may read these settings. Changing them needs write on ${bucket}/${name}/.</p>`}
+        <button type="submit" class="button primary" disabled=${!changes.length}>Save</button></div>` : html`<p class="soft">Your key may read these settings. Changing them needs write on ${bucket}/${name}/.</p>`}
     </form>
     ${writes && html`<${Section} title="End the run"><div class="panel panel-body end-run"><p class="soft">Its steps go, its objects stay in the bucket.</p>
       <button class="button danger" onClick=${() => setOpen('end')}>End the run…</button></div><//>`}

@@ -46,7 +46,7 @@ export function Workers({ bucket, name, run, route }) {
       <${Segments} label="Which workers" value=${shown} options=${Object.entries(SHOWN).map(([id, [label]]) => [id, id === 'behind' ? late : label])} onChange=${setShown} /></div></div>
     <${Table} label="Workers" columns=${columns} rows=${rows} rowKey=${(worker) => worker.id} sort=${{ id: 'behind', descending: true }} height=${620}
       onOpen=${(worker) => go(here(worker.id))} selected=${chosen || undefined}
-      empty=${html`<${Empty} title="No worker is like that" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
+      empty=${html`<${Empty} title="No worker matches" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
       foot=${html`<span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}</span>
         <span class="hide-phone">The order holds while the pointer is in the table.</span>`} />
     ${chosen && html`<${Worker} key=${chosen} bucket=${bucket} name=${name} id=${chosen} live=${workers.find((worker) => worker.id === chosen)} served=${served} onClose=${() => go(here(null))} />`}
@@ -105,7 +105,7 @@ function Worker({ bucket, name, id, live, served, onClose }) {
       ${live.pause_ms !== undefined && html`<dt>Last pause</dt><dd>${duration(live.pause_ms)}</dd>`}
       <dt>Heard of</dt><dd><${Ago} time=${live.updated} />, first ${moment(live.since)}</dd>
     </dl>
-    <h3>The way that it would take</h3>
+    <h3>Path to step ${count(served)}</h3>
     <${Loaded} from=${way}>${(found) => html`<${Way} way=${found} />`}<//>` : html`<p class="soft">This worker is not there any more.</p>`}
   <//>`;
 }
