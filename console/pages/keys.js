@@ -96,7 +96,7 @@ function Sessions({ session, own }) {
   }, []);
   const end = (row) => attempt(async () => { await api(path('-', 'sessions', row.id), { method: 'DELETE' }); sessions.reload(); }, 'The session has ended.');
   const columns = [
-    { id: 'key', label: 'Key', value: (row) => row.name || row.key_id, cell: (row) => html`${row.name && html`<bdi class="strong">${visible(row.name)}</bdi> `}<code class=${row.name ? 'soft' : ''}>${row.key_id}</code>${row.isOwn && html` <span class="tag accent">this one</span>`}` },
+    { id: 'key', label: 'Key', value: (row) => row.name || row.key_id, cell: (row) => html`${row.name && html`<bdi class="strong">${visible(row.name)}</bdi> `}${row.isOwn && html`<span class="tag accent">this one</span> `}<code class=${row.name ? 'soft' : ''}>${row.key_id}</code>` },
     { id: 'address', label: 'From', width: '22%', hide: 'phone', value: (row) => row.address, cell: (row) => visible(row.address) },
     { id: 'made', label: 'Signed in', end: true, width: '120px', hide: 'phone', value: (row) => row.made, cell: (row) => html`<${Ago} time=${row.made} />` },
     { id: 'seen', label: 'Last seen', end: true, width: '120px', value: (row) => row.seen, cell: (row) => html`<${Ago} time=${row.seen} />` },

@@ -45,7 +45,7 @@ const columnsOf = (made) => [
   { id: 'changed', label: 'Changed', end: true, width: '104px', hide: 'phone', value: changedShare,
     cell: (step) => (step.changed ? html`<span title="${count(step.changed.elements)} of ${count(step.changed.of)} elements">${percent(changedShare(step))}</span>` : step.base ? html`<span class="soft">unknown</span>` : html`<span class="soft" title=${WHOLE}>–</span>`) },
   { id: 'publish', label: 'Publish', end: true, width: '104px', hide: 'tablet', value: (step) => step.publish_ms, cell: (step) => (step.publish_ms === undefined ? html`<span class="soft">unknown</span>` : duration(step.publish_ms)) },
-  { id: 'forms', label: 'Forms', width: '168px', hide: 'tablet', cell: (step) => (step.forms || []).map((form) =>
+  { id: 'forms', label: 'Forms', width: '192px', hide: 'tablet', cell: (step) => (step.forms || []).map((form) =>
     html`<span key=${form.kind} class="tag ${form.kind === 'anchor' ? 'accent' : ''}" title="${form.format}, ${bytes(form.bytes)}">${form.kind}</span>`).concat(
     made.has(step.step) && !formOf(step, 'anchor') ? html`<span key="made" class="tag" title="The server made this anchor: it takes as much room as a delta.">anchor (server)</span>` : []) },
   { id: 'proof', label: 'Proof', width: '112px', value: (step) => step.verified, cell: (step) => html`<span title=${step.verify_error || ''}><${Proof} verified=${step.verified} /></span>` },
