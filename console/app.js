@@ -1,7 +1,8 @@
 // The shell: the bar on top, the session, and the page that the address names.
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from './vendor/htm-preact.js';
 import { href, parseRoute } from './route.js';
-import { beginSession, session, signOut, watchSession } from './session.js';
+import { ApiError } from './api.js';
+import { beginSession, seesStorage, session, signOut, watchSession } from './session.js';
 import { Icon } from './components/icon.js';
 import { Empty, Fault, Waiting } from './components/page.js';
 import { Toasts } from './components/toast.js';
@@ -11,7 +12,7 @@ const PAGES = [
   { name: '', label: 'Overview', load: () => import('./pages/overview.js') },
   { name: 'runs', label: 'Runs', load: (path) => (path.length > 2 ? import('./pages/run.js') : import('./pages/runs.js')) },
   { name: 'buckets', label: 'Buckets', load: () => import('./pages/buckets.js') },
-  { name: 'storage', label: 'Storage', load: () => import('./pages/storage.js') },
+  { name: 'storage', label: 'Storage', isFor: seesStorage, load: () => import('./pages/storage.js') },
   { name: 'keys', label: 'Keys', load: () => import('./pages/keys.js') },
 ];
 const STREAM = { connecting: 'Connecting', live: 'Live', waiting: 'Reconnecting', refused: 'Not live' };
@@ -21,10 +22,7 @@ function App() {
   const [, setTold] = useState(0);
   const [fault, setFault] = useState(null);
   const route = useRoute();
-  const begin = () => {
-    setFault(null);
-    beginSession(takeLink()).catch(setFault);
-  };
+  const begin = () => beginSession(takeLink()).then(() => setFault(null), setFault);
   useEffect(() => {
     const end = watchSession(() => setTold((n) => n + 1));
     begin();
@@ -47,7 +45,7 @@ function Shell({ route }) {
     <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="bar"><div class="bar-inner">
       <a class="brand" href="#/"><img src=${new URL('icon.svg', import.meta.url).pathname} alt="" />deltabucket</a>
-      <nav class="pages" aria-label="Pages">${PAGES.map((one) =>
+      <nav class="pages" aria-label="Pages">${PAGES.filter((one) => !one.isFor || one.isFor(session.value)).map((one) =>
         html`<a key=${one.name} href=${one.name ? href(one.name) : '#/'} aria-current=${one === page ? 'page' : undefined}>${one.label}</a>`)}</nav>
       <div class="bar-end"><${Live} /><${Theme} /><${Account} /></div>
     </div></header>
@@ -64,11 +62,14 @@ function Lazy({ load, name, route, bare }) {
   const [broken, mend] = useErrorBoundary((fault) => console.error(fault));
   useEffect(() => {
     let here = true;
-    load().then((module) => { if (here) setState({ Page: module.default }); }, (fault) => { if (here) setState({ fault }); });
+    load().then((module) => { if (here) setState({ Page: module.default }); }, () => look(() => { if (here) setState({ fault: { message: 'This page could not be fetched from the server.' } }); }));
     return () => { here = false; };
   }, [name]);
+  // A browser does not fetch a module again that failed: the whole console is loaded anew, once the server answers.
+  const look = (answers) => fetch(import.meta.url, { cache: 'no-store' }).then(answers, () => setState({ fault: new ApiError(0, 'unreachable', 'The server does not answer.') }));
+  const again = () => (state.fault.code ? look(() => location.reload()) : location.reload());
   if (broken) return html`<${Fault} fault=${{ message: `This page has a fault: ${broken.message}` }} retry=${mend} />`;
-  if (state.fault) return html`<${Fault} fault=${{ message: 'This page could not be fetched from the server.' }} retry=${() => location.reload()} />`;
+  if (state.fault) return html`<${Fault} fault=${state.fault} retry=${again} />`;
   if (!state.Page) return bare ? null : html`<${Waiting} />`;
   return html`<${state.Page} route=${route} session=${session.value} />`;
 }

@@ -2,6 +2,7 @@
 import { api, whenSignedOut } from './api.js';
 import { stream } from './events.js';
 
+const MARK = 'deltabucket-signed-in';
 const watchers = new Set();
 
 /** `value`: null while nobody is signed in, undefined until the server has said. `ended`: why the last session is over, or ''. */
@@ -27,6 +28,12 @@ export async function beginSession(link) {
   }
 }
 
+// The tabs of a browser share one cookie, and follow one another: the mark changes where somebody signs in or out.
+addEventListener('storage', (event) => {
+  if (event.key !== MARK) return;
+  if (event.newValue === 'yes' ? session.value === null : session.value) api('/-/session').then(set, () => {});
+});
+
 /** Signs in with {key_id, secret} or {token}. Throws ApiError. */
 export async function signIn(credentials) {
   set(await api('/-/sessions', { method: 'POST', json: credentials }));
@@ -42,14 +49,25 @@ export function may(permission, bucket, name = '') {
   const { value } = session;
   if (!value) return false;
   if (value.root || !value.grants || value.grants.length === 0) return true;
-  return value.grants.some((grant) => {
-    const at = grant.lastIndexOf('=');
-    const resource = grant.slice(0, at);
-    const slash = resource.indexOf('/');
-    const prefix = slash < 0 ? '' : resource.slice(slash + 1);
-    return (slash < 0 ? resource : resource.slice(0, slash)) === bucket && name.startsWith(prefix) &&
-      grant.slice(at + 1).split(',').includes(permission);
-  });
+  return prefixesOf(permission, bucket).some((prefix) => name.startsWith(prefix));
+}
+
+/** The prefixes of a bucket below which the grants of the caller's key give `permission`; none for a key without grants. */
+export function prefixesOf(permission, bucket) {
+  return session.value.grants.map(parseGrant).filter((one) => one.bucket === bucket && one.permissions.includes(permission)).map((one) => one.prefix);
+}
+
+/** Whether the page of storage has anything for the caller: what the server keeps, or the rules of a whole bucket. */
+export function seesStorage({ root, metrics, grants }) {
+  return root || metrics || !grants.length || grants.map(parseGrant).some((one) => !one.prefix && one.permissions.includes('list'));
+}
+
+// BUCKET[/PREFIX]=PERMISSION,...
+function parseGrant(grant) {
+  const at = grant.lastIndexOf('=');
+  const resource = grant.slice(0, at);
+  const slash = resource.indexOf('/');
+  return { bucket: slash < 0 ? resource : resource.slice(0, slash), prefix: slash < 0 ? '' : resource.slice(slash + 1), permissions: grant.slice(at + 1).split(',') };
 }
 
 function set(value) {
@@ -69,11 +87,11 @@ function end(why) {
 
 // The cookie cannot be seen from here. This mark spares a visitor who never signed in a request that is refused.
 function wasSignedIn() {
-  try { return localStorage.getItem('deltabucket-signed-in') === 'yes'; } catch (refused) { return true; }
+  try { return localStorage.getItem(MARK) === 'yes'; } catch (refused) { return true; }
 }
 
 function remember(signedIn) {
-  try { localStorage.setItem('deltabucket-signed-in', signedIn ? 'yes' : 'no'); } catch (refused) { /* nothing is spared */ }
+  try { localStorage.setItem(MARK, signedIn ? 'yes' : 'no'); } catch (refused) { /* nothing is spared */ }
 }
 
 function tell() { for (const watcher of [...watchers]) watcher(); }

@@ -39,14 +39,15 @@ export function Chart({ data, series, label, log, height = 180, axisFormat = sho
   pick.current = onPick;
   const [ready, setReady] = useState(null);
   const [theme, setTheme] = useState(0);
-  const shape = JSON.stringify([series.map((one) => [one.label, one.color]), log, height, theme]);
+  const lone = data[0].length === 1;
+  const shape = JSON.stringify([lone, series.map((one) => [one.label, one.color]), log, height, theme]);
   useEffect(() => { let here = true; loadPlot().then((made) => { if (here) setReady(() => made); }, () => {}); return () => { here = false; }; }, []);
   useEffect(() => watchTheme(() => setTheme((n) => n + 1)), []);
   useEffect(() => {
     if (!ready) return undefined;
     const node = place.current;
     const size = () => ({ width: Math.max(120, node.clientWidth), height });
-    const made = plot.current = new ready(options({ series, log, axisFormat, size: size(), pick }), data, node);
+    const made = plot.current = new ready(options({ series, lone, log, axisFormat, size: size(), pick }), data, node);
     const watcher = new ResizeObserver(() => made.setSize(size()));
     watcher.observe(node);
     return () => { watcher.disconnect(); made.destroy(); plot.current = null; };
@@ -74,14 +75,14 @@ export function watchTheme(draw) {
   return () => { system.removeEventListener('change', draw); chosen.disconnect(); };
 }
 
-function options({ series, log, axisFormat, size, pick }) {
+function options({ series, lone, log, axisFormat, size, pick }) {
   const soft = color('soft');
   const line = color('line');
   const axis = { stroke: soft, font: '12px Inter, system-ui, sans-serif', ticks: { show: false }, border: { show: false } };
   return {
     ...size, padding: [8, 20, 0, 0], legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: { x: { time: false, range: (plot, low, high) => (lone ? [low - 1, high + 1] : [low, high]) }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 28, values: (plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : '')) },
       { ...axis, grid: { stroke: line, width: 1, filter: (plot, ticks) => (log ? ticks.map(powerOfTen) : ticks) }, size: 64,
@@ -91,7 +92,7 @@ function options({ series, log, axisFormat, size, pick }) {
     series: [{}, ...series.map((one) => ({
       label: one.label, stroke: color(one.color || 'accent'), width: 1.5, spanGaps: true,
       fill: one.fill ? color(`${one.color || 'accent'}-wash`) : undefined,
-      points: { show: one.points ?? undefined, size: 5, fill: color('surface') },
+      points: { show: one.points ?? (lone || undefined), size: 5, fill: color('surface') },
     }))],
     plugins: [readout(series, pick)],
   };

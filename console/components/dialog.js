@@ -4,8 +4,11 @@ import { Icon } from './icon.js';
 import { useElementId } from './hooks.js';
 import { Field } from './field.js';
 
-/** A dialog that is open while it is drawn. `onClose` runs at Esc, at its cross, and at a click beside it. */
-export function Dialog({ title, onClose, broad, children }) {
+/**
+ * A dialog that is open while it is drawn. `onClose` runs at Esc, at its cross, and at a click beside it; with `steady` a click beside it
+ * does nothing, with `firm` neither does Esc, and there is no cross: a button in it has to be chosen.
+ */
+export function Dialog({ title, onClose, broad, steady, firm, children }) {
   const node = useRef(null);
   const id = useElementId();
   useEffect(() => {
@@ -19,11 +22,14 @@ export function Dialog({ title, onClose, broad, children }) {
       if (before && before.isConnected) before.focus();
     };
   }, []);
-  const beside = (event) => { if (event.target === node.current) onClose(); };
-  const cancel = (event) => { event.preventDefault(); onClose(); };
-  return html`<dialog class="dialog ${broad ? 'broad' : ''}" ref=${node} aria-labelledby=${id} onCancel=${cancel} onMouseDown=${beside}>
+  const beside = (event) => { if (event.target === node.current && !steady && !firm) onClose(); };
+  const cancel = (event) => { event.preventDefault(); if (!firm) onClose(); };
+  // Browsers close a dialog at the second Esc without asking it.
+  const press = (event) => { if (firm && event.key === 'Escape') event.preventDefault(); };
+  const closed = () => { if (firm && node.current) node.current.showModal(); };
+  return html`<dialog class="dialog ${broad ? 'broad' : ''}" ref=${node} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} onKeyDown=${press} onMouseDown=${beside}>
     <div class="dialog-head"><h2 id=${id}>${title}</h2>
-      <button type="button" class="button plain icon-only" aria-label="Close" onClick=${onClose}><${Icon} name="cross" /></button></div>
+      ${!firm && html`<button type="button" class="button plain icon-only" aria-label="Close" onClick=${onClose}><${Icon} name="cross" /></button>`}</div>
     <div class="dialog-body">${children}</div>
   </dialog>`;
 }

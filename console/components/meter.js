@@ -20,6 +20,12 @@ export function Figure({ name, value, unit, note, children }) {
     ${children && html`<div class="figure-art">${children}</div>`}</div>`;
 }
 
+/** A figure that is a switch. `kind` colours its number: warn or bad. */
+export function FigureButton({ name, value, kind, pressed, onClick }) {
+  return html`<button type="button" class="figure" aria-pressed=${pressed ? 'true' : 'false'} onClick=${onClick}>
+    <span class="figure-name">${name}</span> <span class="figure-value ${kind || ''}">${value}</span></button>`;
+}
+
 /** A state in words behind a dot. `kind`: ok, warn, bad, busy, or nothing. */
 export function State({ kind, children }) {
   return html`<span class="state ${kind || ''}"><i></i>${children}</span>`;

@@ -1,5 +1,5 @@
 // The frame of a page: its head, its sections, notices, and what stands there while nothing or a fault is known.
-import { html } from '../vendor/htm-preact.js';
+import { html, useEffect } from '../vendor/htm-preact.js';
 import { Icon } from './icon.js';
 import { CopyLine } from './copy.js';
 import { useElementId, useTitle } from './hooks.js';
@@ -44,11 +44,22 @@ export function Waiting() {
   return html`<div class="wait" role="status"><span>Loading…</span></div>`;
 }
 
-/** What went wrong, for people: the server's sentence, its code and the request's id for its log. */
+const RETRY_MS = 3000;
+
+/**
+ * What went wrong, for people: the server's sentence, its code and the request's id for its log. While the server is not reached it
+ * calls `retry` by itself, until that brings no new fault.
+ */
 export function Fault({ fault, retry }) {
+  const away = fault.code === 'unreachable';
+  useEffect(() => {
+    if (!away || !retry) return undefined;
+    const timer = setTimeout(() => retry(), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [fault]);
   return html`<div class="notice bad" role="alert"><${Icon} name="alert" />
-    <div class="notice-text">${fault.message}
-      ${fault.code && html`<div class="small soft">${fault.code}${fault.requestId && html` · request <code>${fault.requestId}</code>`}</div>`}
+    <div class="notice-text">${fault.message}${away && retry ? ' Trying again…' : ''}
+      ${fault.code && !away && html`<div class="small soft">${fault.code}${fault.requestId && html` · request <code>${fault.requestId}</code>`}</div>`}
     </div>
     ${retry && html`<button class="button small" onClick=${() => retry()}>Try again</button>`}
   </div>`;

@@ -38,12 +38,12 @@ function KeyForm({ session, onMade, onClose }) {
       onMade(await api('/-/keys', { method: 'POST', json: { ...(form.name ? { name: form.name } : {}), ...(form.namespace ? { namespace: form.namespace } : {}), grants: texts } }));
     } catch (fault) { setState({ busy: false, fault: fault.message }); }
   };
-  return html`<${Dialog} title="Add a key" broad onClose=${onClose}><form class="stack" onSubmit=${submit}>
+  return html`<${Dialog} title="Add a key" broad steady onClose=${onClose}><form class="stack" onSubmit=${submit}>
     <div class="form-row">
       <${TextField} label="Name" help="So that people know what it is for." maxlength="255" autocomplete="off" value=${form.name} onChange=${set('name')} />
       <${TextField} label="Account" help="Whose buckets are its own." maxlength="255" autocomplete="off" placeholder=${session.server.default_namespace} value=${form.namespace} onChange=${(value) => set('namespace')(value.trim())} />
     </div>
-    <${Segments} label="What it may do" value=${form.kind} options=${[['grants', 'What grants name'], ['account', 'Everything in its account']]} onChange=${set('kind')} />
+    <${Segments} label="What it may do" value=${form.kind} options=${[['grants', 'Only these grants'], ['account', 'Whole account']]} onChange=${set('kind')} />
     ${form.kind === 'account' ? html`<p class="soft">It may do everything in the account's buckets, and make new ones. For one machine, grants are enough.</p>` : html`
       <div class="stack">${grants.map((grant, at) => html`<${GrantRow} key=${at} number=${at + 1} grant=${grant} buckets=${buckets.data || []} runs=${runs.data || []}
         onChange=${(changes) => change(at, changes)} onRemove=${grants.length > 1 && (() => setGrants((before) => before.filter((_, i) => i !== at)))} />`)}</div>
@@ -88,7 +88,7 @@ function Coverage({ grant, buckets, runs }) {
   const covered = runs.filter((row) => row.bucket === grant.bucket && `${row.run}/`.startsWith(grant.prefix));
   return html`<div class="coverage" role="status">
     <p class="small soft">${found ? `Covers ${found.complete && !found.next ? '' : 'at least '}${some('object', found.objects)}, ${bytes(found.bytes)}, and ${runWords(covered)}.` : 'Counting what it covers…'}</p>
-    ${grant.prefix && !grant.prefix.endsWith('/') && html`<p class="small warn">The prefix is one of letters: it covers everything that begins so, ${visible(grant.prefix)}2 too. End it with / to mean the folder.</p>`}
+    ${grant.prefix && !grant.prefix.endsWith('/') && html`<p class="small warn">A prefix matches any key that starts with it, ${visible(grant.prefix)}2 too. End it with / to mean the folder.</p>`}
     ${grant.admin && grant.prefix && html`<p class="small warn">Settings of the bucket need Admin without a prefix.</p>`}
   </div>`;
 }
@@ -101,7 +101,7 @@ function runWords(runs) {
 
 function MadeKey({ made, server, onClose }) {
   const [client, setClient] = useState('deltabucket');
-  return html`<${Dialog} title="The key is made" broad onClose=${onClose}><div class="stack">
+  return html`<${Dialog} title="The key is made" broad firm onClose=${onClose}><div class="stack">
     <${Notice}>Secret and token are shown this once. Copy them now: nobody can read them again.<//>
     ${made.warnings.map((one) => html`<${Notice} key=${one}>${visible(one)}<//>`)}
     <dl class="facts secret-facts">

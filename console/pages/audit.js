@@ -38,7 +38,7 @@ export function Audit({ chosen }) {
         <option value="">All actions</option>${Object.entries(WORDS).map(([name, word]) => html`<option key=${name} value=${name}>${word}</option>`)}</select>
     </div>
     ${trail.fault && html`<${Fault} fault=${trail.fault} retry=${trail.more} />`}
-    <${Table} label="Audit trail" rows=${rows} rowKey=${(row) => row.id} columns=${COLUMNS} empty=${html`<${Empty} title="Nothing in the trail is like this" />`}
+    <${Table} label="Audit trail" rows=${rows} rowKey=${(row) => row.id} columns=${COLUMNS} empty=${html`<${Empty} title="No entry matches" />`}
       foot=${html`<span role="status">${some('entry', rows.length, 'entries')}${text || action ? ` among the newest ${trail.rows.length}` : ''}</span>
         ${trail.next && html`<button type="button" class="button small" disabled=${trail.busy} onClick=${trail.more}>Show older ones</button>`}`} />
   </div>`;

@@ -6,13 +6,13 @@ import { Search } from '../components/field.js';
 import { bytes, count, some } from '../components/format.js';
 import { Ago, useLoad } from '../components/hooks.js';
 import { Icon } from '../components/icon.js';
-import { Empty, Fault, Head, Waiting } from '../components/page.js';
+import { Empty, Fault, Head, Section, Waiting } from '../components/page.js';
 import { Table } from '../components/table.js';
 import { Tabs } from '../components/tabs.js';
 import { attempt, toast } from '../components/toast.js';
 import { go, href } from '../route.js';
 import { deleteObjects, downloadUrl, listAll, listFolder } from '../s3.js';
-import { may, session } from '../session.js';
+import { may, prefixesOf, session } from '../session.js';
 import { droppedFiles, pickedFiles } from '../upload.js';
 import { BucketSettings } from './bucket_settings.js';
 import { BucketUsage } from './bucket_usage.js';
@@ -68,6 +68,7 @@ function Objects({ bucket, prefix }) {
   const choose = (id, on) => setChosen((before) => new Set(on ? [...before, id] : [...before].filter((one) => one !== id)));
   const picked = rows.filter((row) => chosen.has(row.id));
   const removed = () => { setChosen(new Set()); list.reload(); search.reload(); };
+  if (isBeyond(list.fault, bucket)) return html`<${Reachable} bucket=${bucket} />`;
   return html`
     <${DropZone} on=${mayWrite} bucket=${bucket} prefix=${prefix}>
       <div class="section-head">
@@ -85,6 +86,17 @@ function Objects({ bucket, prefix }) {
           empty=${text ? html`<${Empty} title=${search.busy ? 'Searching…' : 'No key below here has this text'} />` : html`<${NoObject} bucket=${bucket} prefix=${prefix} mayWrite=${mayWrite} />`} />`}
       ${doomed && html`<${DeleteObjects} bucket=${bucket} picked=${doomed} onClose=${() => setDoomed(null)} onDone=${removed} />`}
     <//>`;
+}
+
+/** Whether a place may not be listed while the key may list others of the bucket. */
+export const isBeyond = (fault, bucket) => Boolean(fault && fault.status === 403 && prefixesOf('list', bucket).length);
+
+/** What a key may list of a bucket that it may not list as a whole. */
+export function Reachable({ bucket, view }) {
+  return html`<${Section} title="Your key may list these folders">
+    <div class="panel"><ul class="rows">${[...new Set(prefixesOf('list', bucket))].sort().map((prefix) => html`<li key=${prefix}>
+      <a class="with-icon grow" href=${href('buckets', bucket, { prefix, view })}><${Icon} name="folder" /><${Name} text=${prefix || bucket} /></a></li>`)}</ul></div>
+  <//>`;
 }
 
 function columns(chosen, choose) {
@@ -212,7 +224,7 @@ function Selection({ bucket, picked, mayWrite, onClear, onDelete }) {
       <span class="strong" role="status">${some('entry', picked.length, 'entries')} chosen</span>
       ${isFiles && html`<button type="button" class="button small" onClick=${download}><${Icon} name="download" />Download</button>`}
       ${mayWrite && html`<button type="button" class="button small danger" onClick=${onDelete}><${Icon} name="trash" />Delete</button>`}
-      <button type="button" class="button small plain" onClick=${onClear}>Choose nothing</button>
+      <button type="button" class="button small plain" onClick=${onClear}>Clear selection</button>
     </div>`;
 }
 
@@ -243,9 +255,21 @@ function DeleteObjects({ bucket, picked, onClose, onDone }) {
       ${!found.data && !found.fault && html`<p class="soft">Counting what lies below…</p>`}
       ${found.data && !found.data.complete && html`<p class="bad">More than ${count(DELETE_MAX)} objects lie below. The command line deletes them: <code>deltabucket rm --recursive</code></p>`}
       <ul class="plain-list">${all.slice(0, 8).map((one) => html`<li key=${one.key}><${Name} text=${one.key} /></li>`)}${all.length > 8 && html`<li class="soft">and ${count(all.length - 8)} more</li>`}</ul>
-      <p class="soft">With versioning, older versions stay and can be restored. Without it the bytes are gone. Steps that were published keep what they need.</p>
+      <p class="soft"><${WhatStays} bucket=${bucket} /> Steps that were published keep what they need.</p>
       ${progress && html`<p role="status" class="soft">${progress}</p>`}
     <//>`;
+}
+
+const STAYS = {
+  enabled: 'The bucket keeps versions: older ones stay and can be restored.',
+  suspended: 'Versioning is suspended: versions that were made before stay, what was put since is gone.',
+  never: 'The bucket keeps no versions: the bytes are gone.',
+};
+
+/** What a deletion leaves, by the versioning of the bucket; both cases for keys that may not look. */
+export function WhatStays({ bucket }) {
+  const about = useLoad((signal) => (may('list', bucket) ? api(path('-', 'buckets', bucket), { signal }) : Promise.resolve({})), [bucket]);
+  return (about.data && STAYS[about.data.versioning]) || 'With versioning, older versions stay and can be restored. Without it the bytes are gone.';
 }
 
 /** The objects of a selection, with all that lies below its folders. */

@@ -41,7 +41,7 @@ export function BucketSettings({ bucket }) {
     <${Lifecycle} bucket=${bucket} mayChange=${mayChange} />
     ${mayChange && html`<${Section} title="Remove the bucket">
       <div class="panel"><ul class="rows"><li><p class="grow soft">Only an empty bucket can be removed: no object, no older version, no run.</p>
-        <button type="button" class="button danger" onClick=${() => setDialog('remove')}><${Icon} name="trash" />Remove bucket</button></li></ul></div>
+        <button type="button" class="button danger" onClick=${() => setDialog('remove')}><${Icon} name="trash" />Remove bucket…</button></li></ul></div>
     <//>`}
     ${dialog === 'public' && html`<${MakePublic} bucket=${bucket} onDone=${facts.reload} onClose=${() => setDialog(null)} />`}
     ${dialog === 'remove' && html`<${Remove} bucket=${bucket} onClose=${() => setDialog(null)} />`}</div>`;
@@ -70,7 +70,7 @@ function MakePublic({ bucket, onDone, onClose }) {
 function Remove({ bucket, onClose }) {
   const remove = async () => {
     await removeBucket(bucket);
-    toast(`The bucket ${bucket} is gone.`);
+    toast(`Bucket ${bucket} was removed.`);
     go(href('buckets'));
   };
   return html`<${Confirm} title="Remove the bucket?" action="Remove bucket" danger word=${bucket} onConfirm=${remove} onClose=${onClose}>

@@ -7,18 +7,20 @@ import { Icon } from '../components/icon.js';
 import { Figure, Meter } from '../components/meter.js';
 import { Empty, Loaded, Notice } from '../components/page.js';
 import { href } from '../route.js';
+import { isBeyond, Reachable } from './bucket.js';
 import { Name } from './name.js';
 
 const PAGES = 20;
 
 export function BucketUsage({ bucket, prefix }) {
   const usage = useLoad((signal) => readUsage(bucket, prefix, signal), [bucket, prefix]);
+  if (isBeyond(usage.fault, bucket)) return html`<${Reachable} bucket=${bucket} view="usage" />`;
   return html`<${Loaded} from=${usage}>${(data) => html`
     <div class="figures compact">
       <${Figure} name=${prefix ? 'Objects below here' : 'Objects'} value=${count(data.objects)} />
-      <${Figure} name="Their size" value=${bytes(data.bytes)} />
+      <${Figure} name="Size" value=${bytes(data.bytes)} />
       <${Figure} name="Older versions" value=${count(data.older_versions)} />
-      <${Figure} name="Their size" value=${bytes(data.older_bytes)} />
+      <${Figure} name="Size of older versions" value=${bytes(data.older_bytes)} />
     </div>
     ${!data.complete && html`<div class="notices usage-notice"><${Notice} kind="calm">There is more than was counted: the numbers are at least these.<//></div>`}
     <div class="panel usage">${data.entries.length ? html`<ul class="rows">${data.entries.map((one) => html`<${Entry} key=${one.name} bucket=${bucket} prefix=${prefix} entry=${one} all=${data.bytes} />`)}</ul>`

@@ -17,7 +17,7 @@ import { Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { go, href } from '../route.js';
 import { makeBucket } from '../s3.js';
-import { session } from '../session.js';
+import { prefixesOf, session } from '../session.js';
 import { BucketPage } from './bucket.js';
 
 export default function Page({ route }) {
@@ -31,13 +31,19 @@ function BucketList() {
   const list = useLoad((signal) => all('/-/buckets', 'buckets', { signal, query: { limit: 1000 } }), []);
   return html`<div>
     <${Head} title="Buckets" lead=${list.data ? summary(list.data) : ''}>
-      ${mayMake() && html`<button type="button" class="button primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />Make bucket</button>`}
+      ${mayMake() && html`<button type="button" class="button primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />Make bucket…</button>`}
     <//>
     ${making && html`<${MakeBucket} onClose=${() => setMaking(false)} />`}
     <${Loaded} from=${list}>${(buckets) => (buckets.length === 0 ? html`<div class="panel"><${NoBucket} /></div>` : html`
       <div class="section-head"><${Search} label="Find a bucket" placeholder="Find a bucket" value=${text} onChange=${setText} /></div>
       <${Table} label="Buckets" rows=${buckets.filter((row) => row.bucket.includes(text))} rowKey=${(row) => row.bucket} columns=${COLUMNS}
-        href=${(row) => href('buckets', row.bucket)} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//></div>`;
+        href=${(row) => href('buckets', row.bucket, beginning(row.bucket))} sort=${{ id: 'bucket' }} empty=${html`<${Empty} title="No bucket has this in its name" />`} />`)}<//></div>`;
+}
+
+// A key that may list one folder of a bucket is led there.
+function beginning(bucket) {
+  const prefixes = prefixesOf('list', bucket);
+  return prefixes.length === 1 && prefixes[0] ? { prefix: prefixes[0] } : {};
 }
 
 const COLUMNS = [
@@ -74,7 +80,7 @@ function MakeBucket({ onClose }) {
   const [name, setName] = useState('');
   const make = async () => {
     await makeBucket(name);
-    toast(`The bucket ${name} is there.`);
+    toast(`Bucket ${name} was created.`);
     go(href('buckets', name));
   };
   return html`<${Confirm} title="Make a bucket" action="Make bucket" ready=${isBucketName(name)} onConfirm=${make} onClose=${onClose}>

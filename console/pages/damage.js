@@ -1,6 +1,6 @@
 // What the disk has lost and what that touches; scrub, which finds it.
 import { html, useEffect, useState } from '../vendor/htm-preact.js';
-import { api } from '../api.js';
+import { api, clock } from '../api.js';
 import { Confirm } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
 import { bytes, count, moment, percent, some } from '../components/format.js';
@@ -25,7 +25,7 @@ export function Damage({ scrub, isRoot, reload }) {
     return () => clearTimeout(timer);
   }, [damage.data]);
   const done = () => { damage.reload(); reload(); };
-  const action = isRoot && html`<button type="button" class="button" disabled=${Boolean(now && now.round)} onClick=${() => setAsking(true)}>Start scrub</button>`;
+  const action = isRoot && html`<button type="button" class="button" disabled=${Boolean(now && now.round)} onClick=${() => setAsking(true)}>Start scrub…</button>`;
   return html`<${Section} title="Scrub" note="reads every pack and verifies every record" actions=${action}>
     <div class="panel"><${Round} scrub=${now || {}} /></div>
     ${damage.fault && html`<${Fault} fault=${damage.fault} retry=${damage.reload} />`}
@@ -40,7 +40,8 @@ function Round({ scrub }) {
     ${round && html`<li><div class="grow"><div class="strong">A round is under way</div><div class="small soft">${bytes(round.bytes)} of ${bytes(round.store_bytes)} read</div></div>
       <div class="scrub-meter"><${Meter} label=${`${percent(part(round))} of the packs are read`} parts=${[{ label: 'read', value: round.bytes }, { label: 'not yet', value: Math.max(0, (round.store_bytes || 0) - round.bytes), kind: 'rest' }]} /></div></li>`}
     <li><div class="grow"><div class="strong">Last round</div><div class="small soft">${last ? found(last) : 'None has ended yet.'}</div></div>${last && html`<span class="soft"><${Ago} time=${last.ended} /></span>`}</li>
-    ${next && html`<li><div class="grow"><div class="strong">Next round</div><div class="small soft">${moment(next)}</div></div><span class="soft"><${Ago} time=${next} /></span></li>`}
+    ${next && html`<li><div class="grow"><div class="strong">Next round</div><div class="small soft">${moment(next)}</div></div>
+      <span class="soft">${Date.parse(next) < clock.now() ? 'due: begins by itself' : html`<${Ago} time=${next} />`}</span></li>`}
   </ul>`;
 }
 
@@ -79,7 +80,7 @@ function StartScrub({ onStart, onDone, onClose }) {
   const begin = async () => {
     if (!/^\d{0,5}$/.test(rate)) throw new Error('The rate must be a whole number of MiB a second, or empty.');
     const round = api('/-/scrub', { method: 'POST', json: rate ? { rate: Number(rate) } : {} });
-    round.then((result) => { onDone(); toast(`Scrub is through: ${some('chunk', result.damaged_now)} damaged now.`); }, (fault) => { onDone(); toast(fault.message, 'bad'); });
+    round.then((result) => { onDone(); toast(`Scrub finished: ${some('chunk', result.damaged_now)} damaged now.`); }, (fault) => { onDone(); toast(fault.message, 'bad'); });
     onStart();
   };
   return html`<${Confirm} title="Start scrub" action="Start scrub" onConfirm=${begin} onClose=${onClose}>

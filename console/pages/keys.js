@@ -22,12 +22,12 @@ export default function Page({ route, session }) {
   const view = session.root ? route.query.get('view') || 'keys' : 'own';
   return html`<div>
     <${Head} title="Keys" lead=${session.root ? 'Who may do what, and what was done.' : 'What your key may do, and where it is signed in.'}>
-      ${session.root && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}><${Icon} name="plus" />Add key</button>`}
+      ${session.root && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}><${Icon} name="plus" />Add key…</button>`}
     <//>
     ${session.root && html`<${Tabs} label="Views of keys" current=${view} items=${TABS} />`}
-    ${view === 'own' && html`<${OwnKey} session=${session} /><${Sessions} own />`}
+    ${view === 'own' && html`<${OwnKey} session=${session} /><${Sessions} session=${session} own />`}
     ${view === 'keys' && html`<${KeyList} key=${turn} session=${session} />`}
-    ${view === 'sessions' && html`<${Sessions} />`}
+    ${view === 'sessions' && html`<${Sessions} session=${session} />`}
     ${view === 'audit' && html`<${Audit} chosen=${route.query.get('key') || ''} />`}
     ${adding && html`<${AddKey} session=${session} onMade=${() => setTurn((n) => n + 1)} onClose=${() => setAdding(false)} />`}</div>`;
 }
@@ -75,7 +75,7 @@ function Revoke({ row, reload, isOwn, onClose }) {
   const revoke = async () => {
     await api(path('-', 'keys', row.key_id), { method: 'DELETE' });
     reload();
-    toast(`The key ${visible(row.name || row.key_id)} opens nothing any more.`);
+    toast(`Key ${visible(row.name || row.key_id)} was revoked.`);
   };
   return html`<${Confirm} title="Revoke the key?" action="Revoke key" danger onConfirm=${revoke} onClose=${onClose}>
     <dl class="facts"><dt>Name</dt><dd><bdi>${visible(row.name || '–')}</bdi></dd><dt>Key</dt><dd><code>${row.key_id}</code></dd>
@@ -84,17 +84,27 @@ function Revoke({ row, reload, isOwn, onClose }) {
   <//>`;
 }
 
-function Sessions({ own }) {
-  const sessions = useLoad(async (signal) => (await api('/-/sessions', { signal })).sessions, []);
+// A session ends a day after it was made: the end of one's own tells which it is.
+const isOwn = (row, { key_id, expires }) => row.key_id === key_id && expires && Date.parse(expires) - Date.parse(row.made) === 86400000;
+
+function Sessions({ session, own }) {
+  const [doomed, setDoomed] = useState(null);
+  const sessions = useLoad(async (signal) => {
+    const [found, known] = await Promise.all([api('/-/sessions', { signal }), session.root ? api('/-/keys', { signal }) : { keys: [session] }]);
+    const names = new Map(known.keys.map((key) => [key.key_id, key.name]));
+    return found.sessions.map((row) => ({ ...row, name: names.get(row.key_id) || '', isOwn: isOwn(row, session) }));
+  }, []);
   const end = (row) => attempt(async () => { await api(path('-', 'sessions', row.id), { method: 'DELETE' }); sessions.reload(); }, 'The session has ended.');
   const columns = [
-    { id: 'key', label: 'Key', value: (row) => row.key_id, cell: (row) => html`<code>${row.key_id}</code>` },
+    { id: 'key', label: 'Key', value: (row) => row.name || row.key_id, cell: (row) => html`${row.name && html`<bdi class="strong">${visible(row.name)}</bdi> `}${row.isOwn && html`<span class="tag accent">this one</span> `}<code class=${row.name ? 'soft' : ''}>${row.key_id}</code>` },
     { id: 'address', label: 'From', width: '22%', hide: 'phone', value: (row) => row.address, cell: (row) => visible(row.address) },
     { id: 'made', label: 'Signed in', end: true, width: '120px', hide: 'phone', value: (row) => row.made, cell: (row) => html`<${Ago} time=${row.made} />` },
     { id: 'seen', label: 'Last seen', end: true, width: '120px', value: (row) => row.seen, cell: (row) => html`<${Ago} time=${row.seen} />` },
-    { id: 'act', name: 'Actions', end: true, width: '100px', cell: (row) => html`<button type="button" class="button small danger" aria-label=${`End the session of ${row.key_id}`} onClick=${() => end(row)}>End</button>` },
+    { id: 'act', name: 'Actions', end: true, width: '100px', cell: (row) => html`<button type="button" class="button small danger" aria-label=${`End the session of ${row.key_id}`} onClick=${() => (row.isOwn ? setDoomed(row) : end(row))}>End</button>` },
   ];
   const table = html`<${Loaded} from=${sessions}>${(rows) => html`<${Table} label="Sessions" rows=${rows} rowKey=${(row) => row.id} columns=${columns} sort=${{ id: 'seen', descending: true }}
-    empty=${html`<${Empty} title="Nobody is signed in" />`} />`}<//>`;
+    empty=${html`<${Empty} title="Nobody is signed in" />`} />
+    ${doomed && html`<${Confirm} title="End your own session?" action="End session" danger onConfirm=${() => end(doomed)} onClose=${() => setDoomed(null)}>
+      <p>It is the one that you are looking at this page with. You have to sign in again.</p><//>`}`}<//>`;
   return own ? html`<${Section} title="Sessions">${table}<//>` : table;
 }

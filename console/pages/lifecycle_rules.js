@@ -21,8 +21,8 @@ export function Lifecycle({ bucket, mayChange, title = 'Lifecycle', picker, spac
     toast(done);
   };
   const edit = mayChange && rules.data && html`
-    <button type="button" class="button small" onClick=${() => setEditing({ document: true })}>Edit document</button>
-    <button type="button" class="button small" onClick=${() => setEditing({ at: rules.data.rows.length, rule: newRule() })}><${Icon} name="plus" />Add rule</button>`;
+    <button type="button" class="button small" onClick=${() => setEditing({ document: true })}>Edit document…</button>
+    <button type="button" class="button small" onClick=${() => setEditing({ at: rules.data.rows.length, rule: newRule() })}><${Icon} name="plus" />Add rule…</button>`;
   return html`<div class=${spaced ? 'spaced' : ''}><${Section} title=${title} actions=${html`<div class="actions">${picker}${edit}</div>`}>
     <${Loaded} from=${rules}>${({ text, rows }) => html`
       <div class="panel">${rows.length ? html`<ul class="rows">${rows.map((rule, at) => html`<${Rule} key=${rule.id || at} rule=${rule} mayChange=${mayChange} onEdit=${() => setEditing(rule.more ? { document: true } : { at, rule })} />`)}</ul>`
@@ -37,7 +37,7 @@ function Rule({ rule, mayChange, onEdit }) {
       <div class="strong break"><bdi>${rule.prefix ? visible(rule.prefix) : 'All objects'}</bdi></div>
       <div class="small soft break">${sentences(rule).join('; ') || 'does nothing'}</div></div>
     <${State} kind=${rule.enabled ? 'ok' : ''}>${rule.enabled ? 'on' : 'off'}<//>
-    ${mayChange && html`<button type="button" class="button small" onClick=${onEdit} aria-label=${`Edit the rule ${visible(rule.id)}`}>Edit</button>`}</li>`;
+    ${mayChange && html`<button type="button" class="button small" onClick=${onEdit} aria-label=${`Edit the rule ${visible(rule.id)}`}>Edit…</button>`}</li>`;
 }
 
 function EditRule({ rows, at, rule, store, onClose }) {

@@ -1,5 +1,6 @@
 // One object: what it is, its metadata and tags, its versions, links for others, and the header of a safetensors file.
 import { html, useState } from '../vendor/htm-preact.js';
+import { clock } from '../api.js';
 import { Confirm, Dialog } from '../components/dialog.js';
 import { CopyLine } from '../components/copy.js';
 import { Search, SelectField, TextField } from '../components/field.js';
@@ -13,7 +14,7 @@ import { go, href } from '../route.js';
 import { deleteObjects, downloadUrl, headObject, listVersions, readRange, readTags, restoreVersion, shareUrl, writeTags } from '../s3.js';
 import { may } from '../session.js';
 import { readHeader } from '../safetensors.js';
-import { crumbs, save } from './bucket.js';
+import { crumbs, save, WhatStays } from './bucket.js';
 import { Name, visible } from './name.js';
 
 const HEADER_NAME = /\.safetensors$/i;
@@ -71,7 +72,7 @@ function Tags({ bucket, object, version }) {
   const [editing, setEditing] = useState(false);
   const tags = useLoad(() => readTags(bucket, object, version), [bucket, object, version]);
   const mayEdit = may('write', bucket, object) && !version && tags.data;
-  const edit = mayEdit && html`<button type="button" class="button small" onClick=${() => setEditing(true)}>Edit tags</button>`;
+  const edit = mayEdit && html`<button type="button" class="button small" onClick=${() => setEditing(true)}>Edit tags…</button>`;
   if (tags.fault || (!mayEdit && (!tags.data || !tags.data.length))) return null;
   return html`<${Section} title="Tags" actions=${edit}>
     <p>${tags.data && tags.data.length ? tags.data.map(([name, value]) => html`<span class="tag" key=${name}><bdi>${visible(name)}: ${visible(value)}</bdi></span>`)
@@ -103,11 +104,11 @@ function EditTags({ bucket, object, tags, onDone, onClose }) {
 
 function Share({ bucket, object, version, onClose }) {
   const [seconds, setSeconds] = useState('3600');
-  const link = useLoad(() => shareUrl(bucket, object, version, Number(seconds)), [seconds]);
+  const link = useLoad(async () => ({ url: await shareUrl(bucket, object, version, Number(seconds)), ends: clock.now() + 1000 * Number(seconds) }), [seconds]);
   return html`<${Dialog} title="A link for others" onClose=${onClose}><div class="stack">
     <${SelectField} label="Works for" value=${seconds} options=${LIFETIMES} onChange=${setSeconds} />
-    ${link.fault ? html`<${Fault} fault=${link.fault} />` : html`<${CopyLine} text=${link.data || '…'} label="Copy the link" />`}
-    <p class="soft">Everybody that has the link can download this object, without a key. It ends by itself, and at once when the key of this session is revoked.</p>
+    ${link.fault ? html`<${Fault} fault=${link.fault} />` : html`<${CopyLine} text=${link.data ? link.data.url : '…'} label="Copy the link" />`}
+    <p class="soft">Everybody that has the link can download this object, without a key. It ends ${link.data ? html`on ${moment(link.data.ends)}` : 'by itself'}, and at once when the key of this session is revoked.</p>
   </div><//>`;
 }
 
@@ -120,8 +121,7 @@ function Delete({ bucket, object, version, onDone, onClose }) {
   };
   return html`<${Confirm} title=${version ? 'Delete this version?' : 'Delete this object?'} action=${version ? 'Delete version' : 'Delete object'} danger onConfirm=${remove} onClose=${onClose}>
     <p class="break"><bdi>${visible(object)}</bdi></p>
-    <p class="soft">${version ? 'The version is gone for good; the one before it becomes current if this was the newest.'
-      : 'With versioning, older versions stay and can be restored. Without it the bytes are gone.'} Steps that were published keep what they need.</p>
+    <p class="soft">${version ? 'The version is gone for good; the one before it becomes current if this was the newest.' : html`<${WhatStays} bucket=${bucket} />`} Steps that were published keep what they need.</p>
   <//>`;
 }
 
@@ -170,6 +170,6 @@ function TensorTable({ data }) {
     ${data.metadata.length > 0 && html`<div class="panel tensor-metadata"><dl class="facts panel-body tight">${data.metadata.slice(0, 50).map(([name, value]) =>
       html`<dt key=${name}><bdi>${visible(name.slice(0, 200))}</bdi></dt><dd><bdi>${visible(value.slice(0, 2000))}</bdi></dd>`)}</dl></div>`}
     <div class="section-head"><${Search} label="Find a tensor" placeholder="Find a tensor" value=${text} onChange=${setText} /></div>
-    <${Table} label="Tensors" rows=${rows} rowKey=${(row) => row.name} columns=${columns} height=${520} empty=${html`<${Empty} title=${text ? 'No tensor has this in its name' : 'The file has no tensors'} />`} />
+    <${Table} label="Tensors" rows=${rows} rowKey=${(row) => row.name} columns=${columns} height=${520} foot=${html`<span role="status">${some('tensor', rows.length)}</span>`} empty=${html`<${Empty} title=${text ? 'No tensor has this in its name' : 'The file has no tensors'} />`} />
   </div>`;
 }

@@ -19,8 +19,8 @@ const WORK_STATES = { working: ['busy', 'Working'], resting: ['ok', 'Resting'], 
 
 export default function Page({ session }) {
   const { runs, fault: runsFault, reload } = useRuns();
-  const { server, fault, rates } = useServer(session.metrics || session.root);
-  if (fault && !server) return html`<div><${Head} title="Overview" /><${Fault} fault=${fault} /></div>`;
+  const { server, fault, rates, load } = useServer(session.metrics || session.root);
+  if (fault && !server) return html`<div><${Head} title="Overview" /><${Fault} fault=${fault} retry=${load} /></div>`;
   if (!server) return html`<div><${Head} title="Overview" lead="" /><${Waiting} /></div>`;
   return html`<div>
     <${Head} title="Overview" lead=${html`deltabucketd ${server.version}, started <${Ago} time=${server.started} />`} />
@@ -55,7 +55,7 @@ function Workers({ runs }) {
   return html`<${Figure} name="Workers" value=${known ? count(on) : '–'} unit=${known ? `of ${count(alive + lost)}` : ''} note=${note}>
     ${known && html`<${Meter} legend label="${on} workers on it, ${behind} behind, ${lost} lost" parts=${[
       { label: 'on', value: on, kind: 'ok', text: `${count(on)} on it` }, { label: 'behind', value: behind, kind: 'warn', text: `${count(behind)} behind` },
-      { label: 'lost', value: lost, kind: 'bad', text: `${count(lost)} lost` }, ...(failed ? [{ label: 'failed', value: 0, kind: 'bad', text: `${count(failed)} with an error` }] : [])]} />`}
+      { label: 'lost', value: lost, kind: 'bad', text: lost ? `${count(lost)} lost` : undefined }, ...(failed ? [{ label: 'failed', value: 0, kind: 'bad', text: `${count(failed)} with an error` }] : [])]} />`}
   <//>`;
 }
 
@@ -143,7 +143,7 @@ function useServer(metrics) {
     }, 1000);
     return () => clearInterval(timer);
   }, []);
-  return state;
+  return { ...state, load };
 }
 
 // The runs that moved last; all of them stand on their own page.

@@ -17,7 +17,7 @@ import { Ways } from './run/ways.js';
 import { Pins } from './run/pins.js';
 import { Settings } from './run/settings.js';
 
-const TABS = [['steps', 'Steps', Steps], ['workers', 'Workers', Workers], ['ways', 'Ways', Ways], ['pins', 'Pins', Pins], ['settings', 'Settings', Settings]];
+const TABS = [['steps', 'Steps', Steps], ['workers', 'Workers', Workers], ['ways', 'Paths', Ways], ['pins', 'Pins', Pins], ['settings', 'Settings', Settings]];
 
 export default function Page({ route }) {
   const [, bucket, name, tab = 'steps', item] = route.path;
@@ -26,6 +26,7 @@ export default function Page({ route }) {
 
 function Run({ bucket, name, tab, item, route }) {
   const data = useRun(bucket, name);
+  const [edits, setEdits] = useState({});
   const { run, fault, reload } = data;
   const title = `${bucket}/${name}`;
   const crumbs = [['Runs', href('runs')], [bucket, href('runs', bucket)]];
@@ -33,15 +34,15 @@ function Run({ bucket, name, tab, item, route }) {
     return html`<div><${Head} title=${title} crumbs=${crumbs} lead="" />${fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`}</div>`;
   }
   const writes = may('write', bucket, `${name}/`);
-  const shared = { bucket, name, run, data, writes, route };
+  const shared = { bucket, name, run, data, writes, route, edits, setEdits };
   if (tab === 'steps' && item !== undefined) return html`<${Step} key=${item} ...${shared} step=${Number(item)} crumbs=${[...crumbs, [name, href('runs', bucket, name)]]} />`;
-  const [, , Part] = TABS.find(([id]) => id === tab) || TABS[0];
+  const [shown, , Part] = TABS.find(([id]) => id === tab) || TABS[0];
   const items = TABS.map(([id, label]) => ({ id, label, href: href('runs', bucket, name, ...(id === 'steps' ? [] : [id])),
     count: id === 'steps' ? count(run.steps) : undefined }));
   return html`<div>
     <${Head} title=${title} crumbs=${crumbs} lead=${html`<${Lead} run=${run} />`}>${writes && html`<${Actions} ...${shared} />`}<//>
     <${Notices} ...${shared} />
-    <${Tabs} label="Parts of the run" items=${items} current=${tab} />
+    <${Tabs} label="Parts of the run" items=${items} current=${shown} />
     <${Part} ...${shared} />
   </div>`;
 }
@@ -71,8 +72,8 @@ function Notices({ bucket, name, run, data, writes }) {
   const failed = run.failed_adoption;
   if (!run.rollback && !failed && !run.anchor_due && !run.parent) return null;
   return html`<div class="notices">
-    ${run.rollback && html`<${Notice} action=${writes && html`<button class="button small" onClick=${() => setOpen(true)}>Go forward…</button>`}>
-      All workers are held at step <strong>${count(run.rollback.step)}</strong>, since <${Ago} time=${run.rollback.created} />. Publishing goes on.<//>`}
+    ${run.rollback && html`<${Notice} action=${writes && html`<button class="button small" onClick=${() => setOpen(true)}>Go forward</button>`}>
+      All workers are held at step <strong>${count(run.rollback.step)}</strong>. Rolled back <${Ago} time=${run.rollback.created} />. Publishing goes on.<//>`}
     ${failed && html`<${Notice} kind="bad">What the trainer put last could not become a step: ${failed.publish}. ${failed.error}<//>`}
     ${run.anchor_due && html`<${Notice}>The next step should bring an anchor.<//>`}
     ${run.parent && html`<p class="soft small">Forked from <a href=${href('runs', bucket, run.parent.run)}>${run.parent.run}</a>, step ${count(run.parent.step)}.</p>`}

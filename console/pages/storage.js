@@ -54,7 +54,7 @@ const share = (part, whole) => (whole > 0 ? part / whole : 0);
 function Gc({ data, isRoot, reload }) {
   const [asking, setAsking] = useState(false);
   const { last } = data.gc;
-  const action = isRoot && html`<button type="button" class="button" onClick=${() => setAsking(true)}>Run gc</button>`;
+  const action = isRoot && html`<button type="button" class="button" onClick=${() => setAsking(true)}>Run gc…</button>`;
   return html`<${Section} title="Garbage collection" actions=${action}>
     <div class="panel"><ul class="rows">
       <li><div class="grow"><div class="strong">Last round</div><div class="small soft">${last ? round(last) : 'None since the server started; gc runs by itself.'}</div></div>${last && html`<span class="soft"><${Ago} time=${last.ended} /></span>`}</li>
@@ -80,13 +80,14 @@ function RunGc({ onDone, onClose }) {
   const run = async () => {
     const result = await api('/-/gc', { method: 'POST', json: options });
     onDone();
-    toast(`gc is through: ${round(result)}.`);
+    toast(`gc finished: ${round(result)}.`);
   };
   return html`<${Confirm} title="Run gc" action="Run gc now" ready=${Boolean(dry.data)} danger=${ends} onConfirm=${run} onClose=${onClose}>
     <div class="dry-run" role="status">${dry.fault ? html`<p class="bad">${dry.fault.message}</p>` : dry.data ? html`<${DryRun} result=${dry.data} />` : html`<p class="soft">Looking what can go…</p>`}</div>
     <${SelectField} label="Compact packs that need less than" value=${percentage} onChange=${setPercentage}
       options=${[['', '90 % of their bytes'], ['50', '50 % of their bytes'], ['100', 'all of their bytes, which takes longest']]} />
     <${CheckField} label="End the promises to Xet clients" value=${ends} onChange=${setEnds} help="Uploads by hf that are under way fail, and begin again. It frees what nobody came back for." />
+    <p class="soft small">Files deleted within the last day are kept for Xet clients.</p>
   <//>`;
 }
 

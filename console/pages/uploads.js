@@ -20,7 +20,7 @@ export function Uploads() {
   return html`
     <section class="panel uploads" aria-label="Uploads">
       <div class="uploads-head"><h2><span role="status">${open ? `${some('upload', open)} under way` : `${some('upload', all.length)} done`}</span></h2>
-        ${all.length > open && html`<button type="button" class="button small plain" onClick=${() => uploads.clear()}>Clear what is done</button>`}</div>
+        ${all.length > open && html`<button type="button" class="button small plain" onClick=${() => uploads.clear()}>Clear finished</button>`}</div>
       <ul class="rows">${all.slice(0, 100).map((one) => html`<${Row} key=${one.id} upload=${one} />`)}</ul>
       ${all.length > 100 && html`<p class="table-foot">and ${all.length - 100} more</p>`}
     </section>`;

@@ -93,7 +93,7 @@ class Keyboard(ConsoleCase):
     def test_the_focus_stays_in_a_dialog(self):
         self.enter()
         self.open('#/keys')
-        self.tab_to('Add key')
+        self.tab_to('Add key…')
         self.press('Enter')
         self.dialog().wait_for()
         seen = set()
@@ -108,7 +108,7 @@ class Keyboard(ConsoleCase):
     def test_a_key_is_made(self):
         self.enter()
         self.open('#/keys')
-        self.tab_to('Add key')
+        self.tab_to('Add key…')
         self.press('Enter')
         self.page.keyboard.type('by keys')
         self.tab_to('Bucket')

@@ -19,7 +19,7 @@ class Keys(ConsoleCase):
     def add(self, name, bucket, prefix='', *permissions):
         """Fills the form of a new key and gives what is shown once."""
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         dialog = self.dialog()
         dialog.get_by_label('Name').fill(name)
         dialog.get_by_label('Bucket').fill(bucket)
@@ -47,7 +47,7 @@ class Keys(ConsoleCase):
         self.allow('status of 401')
         self.button('Revoke evaluation').click()
         self.dialog().get_by_role('button', name='Revoke key').click()
-        self.toast('opens nothing any more')
+        self.toast('Key evaluation was revoked.')
         self.gone(self.row('evaluation'))
         self.assertEqual(self.ask('GET', '/files/runs/a/one.bin', token=token).status, 403)
         visitor.get_by_role('link', name='Keys').click()
@@ -62,9 +62,28 @@ class Keys(ConsoleCase):
         self.assertNotIn(token, left)
         self.assertNotIn(secret.encode(), self.ask('GET', '/-/keys').body)
 
+    def test_a_new_secret_stays_until_it_was_copied(self):
+        self.add('kept', 'files')
+        for _ in range(3):  # browsers let the first one be refused, and not the second
+            self.page.keyboard.press('Escape')
+        self.page.mouse.click(5, 5)
+        self.assertTrue(self.dialog().get_by_text('shown this once').is_visible())
+        self.count(self.dialog().get_by_role('button', name='Close'), 0)
+        self.button('I have copied them').click()
+        self.gone(self.dialog())
+
+    def test_the_form_of_a_key_stays_at_a_click_beside_it(self):
+        self.open('#/keys')
+        self.button('Add key…').click()
+        self.dialog().get_by_label('Name').fill('typed')
+        self.page.mouse.click(5, 5)
+        self.assertEqual(self.dialog().get_by_label('Name').input_value(), 'typed')
+        self.page.keyboard.press('Escape')
+        self.gone(self.dialog())
+
     def test_the_builder_says_what_a_grant_covers(self):
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         dialog = self.dialog()
         self.assertTrue(dialog.get_by_role('button', name='Make key').is_disabled())
         dialog.get_by_label('Bucket').fill('files')
@@ -73,7 +92,7 @@ class Keys(ConsoleCase):
         self.count(dialog.get_by_text('End it with /'), 0)
         dialog.get_by_label('Prefix').fill('runs/a')
         dialog.get_by_text('Covers 2 objects').wait_for()
-        dialog.get_by_text('covers everything that begins so, runs/a2 too').wait_for()
+        dialog.get_by_text('matches any key that starts with it, runs/a2 too').wait_for()
         self.shown('key-builder')
         dialog.get_by_label('Bucket').fill('models')
         dialog.get_by_label('Prefix').fill('policy/')
@@ -85,7 +104,7 @@ class Keys(ConsoleCase):
         self.allow('status of 400')
         before = len(self.ask('GET', '/-/keys').json()['keys'])
         self.open('#/keys')
-        self.button('Add key').click()
+        self.button('Add key…').click()
         self.dialog().get_by_label('Bucket').fill('files*')
         self.dialog().get_by_role('button', name='Make key').click()
         self.dialog().get_by_role('alert').wait_for()
@@ -105,6 +124,18 @@ class Keys(ConsoleCase):
         self.toast('The session has ended.')
         self.assertEqual(other.context.request.get(self.origin + '/-/session', headers=HEADER).status, 401)
         self.assertEqual(self.context.request.get(self.origin + '/-/session', headers=HEADER).status, 200)
+
+    def test_one_s_own_session_ends_after_a_question(self):
+        self.allow('status of 401')
+        self.open('#/keys?view=sessions')
+        row = self.row('this one')
+        row.get_by_text('root', exact=True).wait_for()
+        row.get_by_role('button', name='End the session').click()
+        self.dialog().get_by_role('button', name='Cancel').click()
+        self.assertEqual(self.context.request.get(self.origin + '/-/session', headers=HEADER).status, 200)
+        row.get_by_role('button', name='End the session').click()
+        self.dialog().get_by_role('button', name='End session').click()
+        self.page.get_by_role('heading', name='Sign in').wait_for()
 
     def test_the_trail_tells_and_is_filtered(self):
         key_id, _, _ = self.add('trailed', 'files')
@@ -133,29 +164,42 @@ class Grants(ConsoleCase):
         self.says('policy')
         self.open('#/buckets')
         self.says('models')
-        for absent in ('files', 'many', 'Make bucket'):
+        for absent in ('files', 'many', 'Make bucket…'):
             self.count(self.page.locator('main').get_by_text(absent, exact=True), 0)
-        self.open(address('buckets', 'models', prefix='policy/'))
+        self.page.get_by_role('link', name='models').click()
+        self.page.get_by_role('heading', name='models').wait_for()
+        self.assertIn('prefix=policy', self.page.url)
         self.page.locator('tbody tr[data-at]').first.wait_for()
         for absent in ('Upload files', 'Settings'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.shown('limited-bucket')
+        self.count(self.page.get_by_role('navigation', name='Pages').get_by_role('link', name='Storage'), 0)
         self.open('#/storage')
         self.says('Your key sees nothing of the storage')
         self.shown('limited-storage')
         self.open('#/keys')
         self.says('models/policy/=read,list')
-        for absent in ('Add key', 'Audit trail', 'watcher'):
+        for absent in ('Add key…', 'Audit trail', 'watcher'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.shown('limited-keys')
 
     def test_what_it_may_not_see_is_refused_and_said(self):
         self.allow('status of 403')
         self.enter(self.site.key('workers'))
-        for where in (address('buckets', 'files'), address('buckets', 'files', object='notes.txt'), address('buckets', 'models'), address('buckets', 'files', view='usage')):
+        for where in (address('buckets', 'files'), address('buckets', 'files', object='notes.txt'), address('buckets', 'files', view='usage')):
             self.open(where)
             self.page.get_by_role('alert').first.wait_for()
             self.assertNotIn('notes, 2', self.page.inner_text('body'))
+
+    def test_a_place_that_it_may_not_list_leads_to_those_that_it_may(self):
+        self.allow('status of 403')
+        self.enter(self.site.key('workers'))
+        for query in ({}, {'view': 'usage'}):
+            self.open(address('buckets', 'models', **query))
+            self.says('Your key may list these folders')
+            self.count(self.page.get_by_role('alert'), 0)
+            self.page.get_by_role('link', name='policy/').click()
+            self.says('Objects below here' if query else 'entries')
 
     def test_a_key_that_writes_below_a_prefix(self):
         self.enter(self.site.key('writer'))
@@ -172,7 +216,7 @@ class Grants(ConsoleCase):
         self.enter(self.site.key('watcher'))
         self.open('#/storage')
         self.says('Packs')
-        for absent in ('Run gc', 'Start scrub', 'File'):
+        for absent in ('Run gc…', 'Start scrub…', 'File'):
             self.count(self.page.get_by_text(absent, exact=True), 0)
         self.open('#/buckets')
         self.says('Your key reaches no bucket')

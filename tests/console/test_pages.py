@@ -53,6 +53,16 @@ class Pages(ConsoleCase):
         self.visit('sessions', '#/keys?view=sessions', '127.0.0.1')
         self.visit('audit', '#/keys?view=audit', 'signed in')
 
+    def test_a_server_that_is_away_is_asked_again(self):
+        self.allow('Failed to load resource')
+        self.open()
+        self.page.route('**/-/buckets*', lambda route: route.abort())
+        self.go('#/buckets')
+        self.says('The server does not answer. Trying again…')
+        self.count(self.page.get_by_text('unreachable'), 0)
+        self.page.unroute('**/-/buckets*')
+        self.says('many')
+
     def test_a_page_that_there_is_not(self):
         self.page.goto(f'{self.origin}/console/#/nowhere')
         self.says('There is no such page')

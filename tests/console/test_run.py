@@ -38,7 +38,7 @@ class RunPage(ConsoleCase):
         self.button('Pin a step…').click()
         self.field('Name').fill('eval')
         self.field('Step').fill('2')
-        self.field('Days').fill('1.5')
+        self.field('Keep for (days)').fill('1.5')
         self.confirm('Pin the step')
         row = self.page.locator('tbody tr', has_text='eval')
         row.wait_for()
@@ -67,7 +67,9 @@ class RunPage(ConsoleCase):
         self.confirm('Roll back')
         self.says('All workers are held at step')
         self.assertEqual(self.run_now()['rollback']['step'], 2)
-        self.button('Go forward…').click()
+        self.page.get_by_role('link', name='Workers').click()
+        self.page.get_by_role('columnheader', name='Not there yet').wait_for()
+        self.button('Go forward').click()
         self.confirm('Go forward')
         self.count(self.page.locator('.notice'), 0)
         self.assertNotIn('rollback', self.run_now())
@@ -106,7 +108,7 @@ class RunPage(ConsoleCase):
         self.open(place('settings'))
         self.field('Steps to keep').fill('32')
         self.field('Decode and prove each published step').uncheck()
-        self.button('Save…').click()
+        self.button('Save').click()
         said = self.dialog().inner_text()
         for text in ('keep_steps', '64', '32', 'Removed steps do not come back', 'verify', 'no longer proven'):
             self.assertIn(text, said)
@@ -115,6 +117,19 @@ class RunPage(ConsoleCase):
         self.toast('The settings are changed.')
         self.assertEqual(self.run_now()['settings'], {**before, 'keep_steps': 32, 'verify': False})
         self.ask('PUT', f'/v1/runs/{RUN}/settings', body='{"keep_steps":64,"verify":true}')
+
+    def test_edits_survive_a_look_at_another_tab(self):
+        self.open(place('settings'))
+        self.field('Steps to keep').fill('48')
+        self.page.get_by_role('link', name='Pins').click()
+        self.says('A pin keeps a step')
+        self.page.get_by_role('link', name='Settings').click()
+        self.says('1 change not saved')
+        self.assertEqual(self.field('Steps to keep').input_value(), '48')
+        self.field('Lease in seconds').fill('5')
+        self.button('Save').click()
+        self.assertFalse(self.field('Lease in seconds').evaluate('field => field.validity.valid'))
+        self.count(self.dialog(), 0)
 
     def test_the_way_of_a_worker_is_a_picture_and_words(self):
         self.open(place('workers', worker='node-01:3'))  # at step 3, of 4
@@ -136,8 +151,9 @@ class RunPage(ConsoleCase):
         self.count(rows, 8)
         self.page.keyboard.press('Escape')
         self.page.locator('.table-foot', has_text='60 workers').wait_for()
-        behind = [int(text) for text in self.page.locator('tbody tr[data-at] td:nth-child(4)').all_inner_texts()]
-        self.assertEqual(behind, sorted(behind, reverse=True))
+        cells = [row.split('\t') for row in self.page.locator('tbody tr[data-at]').all_inner_texts()]
+        ranks = [(row[1].strip() == 'Error', int(row[3])) for row in cells]
+        self.assertEqual(ranks, sorted(ranks, reverse=True))
         rows.first.focus()
         for _ in range(3):
             self.page.keyboard.press('ArrowDown')
@@ -150,6 +166,25 @@ class RunPage(ConsoleCase):
         self.gone(self.dialog())
         self.page.keyboard.press('End')
         self.page.locator('tbody tr:focus[data-at="59"]').wait_for()
+
+    def test_figures_filter_and_what_failed_comes_first(self):
+        self.site.report([9], state='error', error='The disk is full.')
+        self.open(place('workers'))
+        self.page.locator('tbody tr[data-at="0"]', has_text='Error').wait_for()
+        figure = self.page.locator('button.figure', has_text='Error')
+        figure.click()
+        self.assertEqual(figure.get_attribute('aria-pressed'), 'true')
+        self.assertEqual(self.page.locator('tbody tr[data-at]').count(), int(figure.locator('.figure-value').inner_text()))
+        figure.click()
+        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+
+    def test_a_step_without_a_base_promises_nothing(self):
+        self.open(place('steps', '0'))
+        self.page.get_by_text('Nothing to compare with: this step is whole.').first.wait_for()
+
+    def test_an_unknown_tab_marks_the_one_that_is_shown(self):
+        self.open(place('nothing'))
+        self.assertIn('Steps', self.page.locator('.tabs [aria-current]').inner_text())
 
     def test_what_failed_is_shown_and_what_is_hostile_stays_text(self):
         self.site.report([7], state='error', host=HOSTILE, error=f'"><script>alert(2)</script> {HOSTILE}')
@@ -186,7 +221,7 @@ class RunPage(ConsoleCase):
         self.assertEqual(self.page.locator('tbody tr[data-at]').count(), 1)
         self.open(place('settings'))
         self.assertTrue(self.field('Steps to keep').is_disabled())
-        for name in ('Save…', 'Roll back…', 'Fork…', 'End the run…'):
+        for name in ('Save', 'Roll back…', 'Fork…', 'End the run…'):
             self.assertEqual(self.button(name).count(), 0, name)
         self.open(place('pins'))
         self.assertEqual(self.button('Pin a step…').count(), 0)

@@ -73,6 +73,17 @@ class SignIn(ConsoleCase):
         self.context.add_cookies(cookies)  # somebody kept it
         self.assertEqual(self.context.request.get(self.origin + '/-/session', headers=HEADER).status, 401)
 
+    def test_the_tabs_of_a_browser_follow_one_another(self):
+        self.allow('status of 401')
+        self.open()
+        other = self.context.new_page()
+        self.open('#/buckets', other)
+        self.fill(ROOT_ID, ROOT_SECRET)
+        other.get_by_role('heading', name='Buckets').wait_for()
+        self.button('Your key, and sign out').click()
+        self.button('Sign out').click()
+        other.get_by_role('heading', name='Sign in').wait_for()
+
     def test_a_revoked_key_ends_its_session_where_it_stands(self):
         self.allow('status of 401')
         key = self.daemon.add_key('--name', 'visitor')

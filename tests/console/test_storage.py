@@ -20,26 +20,27 @@ class Storage(ConsoleCase):
         self.ask('PUT', '/many/doomed', body=bytes(range(256)) * 4000)
         self.ask('DELETE', '/many/doomed')
         self.open('#/storage')
-        self.button('Run gc').click()
+        self.button('Run gc…').click()
         dialog = self.dialog()
         dialog.locator('.dry-run p.soft', has_text='Looking').wait_for(state='detached')
+        dialog.get_by_text('within the last day are kept').wait_for()
         self.shown('gc')
         before = self.ask('GET', '/-/storage').json()['gc']['last']
         dialog.get_by_role('button', name='Run gc now').click()
-        self.toast('gc is through')
+        self.toast('gc finished')
         self.assertNotEqual(self.ask('GET', '/-/storage').json()['gc']['last'], before)
         self.section('Garbage collection').get_by_text('given back').first.wait_for()
 
     def test_a_scrub_is_started_and_its_end_is_told(self):
         self.open('#/storage')
         last = self.ask('GET', '/-/damage').json()['scrub']['last']['ended']
-        self.button('Start scrub').click()
+        self.button('Start scrub…').click()
         self.dialog().get_by_label('At most').fill('fast')
         self.dialog().get_by_role('button', name='Start scrub').click()
         self.dialog().get_by_role('alert').wait_for()
         self.dialog().get_by_label('At most').fill('')
         self.dialog().get_by_role('button', name='Start scrub').click()
-        self.toast('Scrub is through: 1 chunk damaged now.')
+        self.toast('Scrub finished: 1 chunk damaged now.')
         self.assertNotEqual(self.ask('GET', '/-/damage').json()['scrub']['last']['ended'], last)
 
     def test_packs_are_listed_with_their_damage(self):
@@ -52,7 +53,7 @@ class Storage(ConsoleCase):
     def test_rules_of_a_bucket_are_changed_here_too(self):
         self.open('#/storage')
         self.page.get_by_label('Bucket whose rules are shown').select_option('many')
-        self.button('Add rule').click()
+        self.button('Add rule…').click()
         self.dialog().get_by_label('Objects go after days').fill('400')
         self.dialog().get_by_role('button', name='Store rule').click()
         self.says('objects go after 400 days')

@@ -12,14 +12,18 @@ import { runPath } from './run_data.js';
 const KINDS_MOST = 24;
 const OUTSIDE_MOST = 24;
 
-export function Changes({ bucket, name, step, counted }) {
+/** What stands where a step has no base. */
+export const WHOLE = 'Nothing to compare with: this step is whole.';
+
+export function Changes({ bucket, name, step, base, counted }) {
   const from = useLoad((signal) => (counted ? api(runPath(bucket, name, 'steps', step, 'changes'), { signal }) : Promise.resolve(null)), [step, Boolean(counted)]);
   const [view, setView] = useState('map');
   const switches = from.data && html`<${Segments} label="How the tensors are shown" value=${view} options=${[['map', 'Map'], ['table', 'Table']]} onChange=${setView} />`;
   return html`<${Section} title="Changed weights" actions=${switches}>
     ${from.fault && from.fault.status !== 404 ? html`<${Fault} fault=${from.fault} retry=${from.reload} />`
       : from.loading ? html`<${Waiting} />`
-        : !from.data ? html`<div class="panel"><${Empty} title="Unknown">The changes of this step have not been counted. The server counts them when it proves a step.<//></div>`
+        : !from.data && !base ? html`<div class="panel"><${Empty} title=${WHOLE} /></div>`
+          : !from.data ? html`<div class="panel"><${Empty} title="Unknown">The changes of this step have not been counted. The server counts them when it proves a step.<//></div>`
           : view === 'map' ? html`<${Heat} tensors=${from.data.tensors} />` : html`<${Tensors} tensors=${from.data.tensors} />`}
   <//>`;
 }

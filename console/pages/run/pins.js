@@ -21,7 +21,7 @@ export function Pins({ bucket, name, run, writes }) {
     { id: 'step', label: 'Step', end: true, width: '112px', value: (pin) => pin.step, cell: (pin) => html`<a href=${href('runs', bucket, name, 'steps', String(pin.step))}>${count(pin.step)}</a>` },
     { id: 'created', label: 'Made', end: true, width: '136px', hide: 'phone', value: (pin) => Date.parse(pin.created), cell: (pin) => html`<${Ago} time=${pin.created} />` },
     { id: 'expires', label: 'Runs out', end: true, width: '136px', hide: 'phone', value: (pin) => (pin.expires ? Date.parse(pin.expires) : null), cell: (pin) => (pin.expires ? html`<${Ago} time=${pin.expires} />` : html`<span class="soft">never</span>`) },
-    ...(writes ? [{ id: 'actions', label: '', end: true, width: '152px', cell: (pin) => html`<button class="button small" aria-label="Move pin ${pin.name}" onClick=${() => setOpen({ move: pin })}>Move</button>${' '}
+    ...(writes ? [{ id: 'actions', label: '', end: true, width: '176px', cell: (pin) => html`<button class="button small" aria-label="Move pin ${pin.name}" onClick=${() => setOpen({ move: pin })}>Move…</button>${' '}
       <button class="button small danger" aria-label="Remove pin ${pin.name}" onClick=${() => setOpen({ remove: pin })}>Remove</button>` }] : []),
   ];
   const add = writes && run.head !== null && html`<button class="button" onClick=${() => setOpen({ add: true })}><${Icon} name="pin" />Pin a step…</button>`;

@@ -42,7 +42,7 @@ export function ForkDialog({ bucket, name, run, step, onClose }) {
   };
   return html`<${Confirm} title="Fork ${bucket}/${name}" action="Make the run" onConfirm=${confirm} onClose=${onClose}>
     <p>A new run begins with the checkpoint of a step. The bytes are shared, not copied, and stay when this run ends.</p>
-    <${TextField} label="Name of the new run" help="In bucket ${bucket}. Up to 128 of A-Z a-z 0-9 . _ -" mono required pattern="[A-Za-z0-9_][A-Za-z0-9._\\-]*" maxlength="128" spellcheck=${false} autocomplete="off" data-focus value=${to} onChange=${setTo} />
+    <${TextField} label="Name of the new run" help="In bucket ${bucket}. Up to 128 of A-Z a-z 0-9 . _ -" mono required title="Letters, digits and . _ -, and no . or - at first" pattern="[A-Za-z0-9_][A-Za-z0-9._\\-]*" maxlength="128" spellcheck=${false} autocomplete="off" data-focus value=${to} onChange=${setTo} />
     <${StepField} label="From step" value=${from} onChange=${setFrom} head=${run.head} />
   <//>`;
 }
@@ -59,9 +59,9 @@ export function PinDialog({ bucket, name, run, step, pin, onClose, onDone }) {
   };
   return html`<${Confirm} title=${pin ? `Move pin ${pin.name}` : 'Pin a step'} action=${pin ? 'Move the pin' : 'Pin the step'} onConfirm=${confirm} onClose=${onClose}>
     <p>A pin keeps a step and what leads to it, whatever retention says.</p>
-    ${!pin && html`<${TextField} label="Name" mono required pattern="[A-Za-z0-9_:][A-Za-z0-9._:\\-]*" maxlength="128" spellcheck=${false} autocomplete="off" data-focus value=${form.name} onChange=${fill('name')} />`}
+    ${!pin && html`<${TextField} label="Name" mono required title="Letters, digits and . _ : -, and no . or - at first" pattern="[A-Za-z0-9_:][A-Za-z0-9._:\\-]*" maxlength="128" spellcheck=${false} autocomplete="off" data-focus value=${form.name} onChange=${fill('name')} />`}
     <div class="form-row"><${StepField} label="Step" value=${form.step} onChange=${fill('step')} head=${run.head} />
-    <${TextField} label="Days" help="Empty: it never runs out." inputmode="decimal" pattern="[0-9]+([.][0-9]+)?" value=${form.days} onChange=${fill('days')} /></div>
+    <${TextField} label="Keep for (days)" help="Empty: for ever." inputmode="decimal" title="A number of days, such as 7 or 1.5" pattern="[0-9]+([.][0-9]+)?" value=${form.days} onChange=${fill('days')} /></div>
   <//>`;
 }
 
@@ -78,7 +78,7 @@ export function EndDialog({ bucket, name, run, onClose }) {
 }
 
 function StepField({ label, value, onChange, head }) {
-  return html`<${TextField} label=${label} help="The newest is ${count(head)}." inputmode="numeric" pattern="[0-9]+" required value=${value} onChange=${onChange} />`;
+  return html`<${TextField} label=${label} help="The newest is ${count(head)}." inputmode="numeric" title="The number of a step" pattern="[0-9]+" required value=${value} onChange=${onChange} />`;
 }
 
 // What the field holds is checked by its pattern; the server judges the rest.

@@ -18,14 +18,15 @@ const GROUPS = [
   ['Hot-loads', [['hot_load', 'Deployment whose hot-loads are steps of this run', 'Empty: none.'], ['hot_load_prefix', 'Where their objects lie', '{run} stands for the name of the run.']]],
   ['Webhook', [['webhook', 'URL that is told of each step', "The server's option webhook_hosts must allow its host. Empty: none."]]],
 ];
-const KNOWN = new Set(GROUPS.flatMap(([, fields]) => fields.map(([id]) => id)));
+const LABELS = new Map(GROUPS.flatMap(([, fields]) => fields));
+const LIMITS = { lease_s: [10, 86400] };
 
-export function Settings({ bucket, name, run, data, writes }) {
-  const [form, setForm] = useState({});
+/** `edits` are the changes that are not saved yet; the page of the run keeps them while other tabs are looked at. */
+export function Settings({ bucket, name, run, data, writes, edits: form, setEdits: setForm }) {
   const [open, setOpen] = useState('');
   const value = (id) => (id in form ? form[id] : run.settings[id]);
   const changes = useMemo(() => Object.entries(form).filter(([id, one]) => String(one) !== String(run.settings[id])), [form, run.settings]);
-  const others = Object.keys(run.settings).filter((id) => !KNOWN.has(id));
+  const others = Object.keys(run.settings).filter((id) => !LABELS.has(id));
   const groups = others.length ? [...GROUPS, ['Other', others.map((id) => [id, id])]] : GROUPS;
   const save = async () => {
     data.set(await api(runPath(bucket, name, 'settings'), { method: 'PUT', json: Object.fromEntries(changes.map(([id, one]) => [id, typed(run.settings[id], one)])) }));
@@ -40,12 +41,12 @@ export function Settings({ bucket, name, run, data, writes }) {
       </fieldset>
       ${writes ? html`<div class="settings-foot"><span class="soft">${changes.length ? `${changes.length === 1 ? '1 change' : `${changes.length} changes`} not saved` : ''}</span>
         <button type="button" class="button" disabled=${!changes.length} onClick=${() => setForm({})}>Undo</button>
-        <button type="submit" class="button primary" disabled=${!changes.length}>Save…</button></div>` : html`<p class="soft">Your key may read these settings. Changing them needs write on ${bucket}/${name}/.</p>`}
+        <button type="submit" class="button primary" disabled=${!changes.length}>Save</button></div>` : html`<p class="soft">Your key may read these settings. Changing them needs write on ${bucket}/${name}/.</p>`}
     </form>
     ${writes && html`<${Section} title="End the run"><div class="panel panel-body end-run"><p class="soft">Its steps go, its objects stay in the bucket.</p>
       <button class="button danger" onClick=${() => setOpen('end')}>End the run…</button></div><//>`}
     ${open === 'save' && html`<${Confirm} title="Change settings of ${bucket}/${name}" action="Change" onConfirm=${save} onClose=${() => setOpen('')}>
-      <dl class="facts">${changes.map(([id, one]) => [html`<dt key=${id}><code>${id}</code></dt>`, html`<dd key="${id}-to"><s class="soft">${shown(run.settings[id])}</s> → <strong>${shown(one)}</strong></dd>`])}</dl>
+      <dl class="facts">${changes.map(([id, one]) => [html`<dt key=${id}>${LABELS.get(id) || id} <code class="small">${id}</code></dt>`, html`<dd key="${id}-to"><s class="soft">${shown(run.settings[id])}</s> → <strong>${shown(one)}</strong></dd>`])}</dl>
       ${changes.map(([id, one]) => meaning(id, one, run)).filter(Boolean).map((line) => html`<p key=${line}>${line}</p>`)}<//>`}
     ${open === 'end' && html`<${EndDialog} bucket=${bucket} name=${name} run=${run} onClose=${() => setOpen('')} />`}
   </div>`;
@@ -56,7 +57,11 @@ function Setting({ id, label, help, value, was, onChange }) {
   if (id === 'adopt') return html`<${SelectField} label=${label} value=${value} options=${ADOPT} onChange=${onChange} />`;
   const number = typeof was === 'number';
   return html`<${TextField} label=${label} help=${help} mono=${!number} value=${value} onChange=${onChange} spellcheck=${false} autocomplete="off"
-    ...${number ? { inputmode: 'numeric', pattern: '[0-9]+', required: true } : {}} />`;
+    ...${number ? numeric(LIMITS[id]) : {}} />`;
+}
+
+function numeric(limits) {
+  return limits ? { type: 'number', min: limits[0], max: limits[1], required: true } : { inputmode: 'numeric', pattern: '[0-9]+', title: 'A whole number', required: true };
 }
 
 // What a change means where the names alone do not say it.

@@ -9,7 +9,7 @@ import { Icon } from '../../components/icon.js';
 import { Head, Loaded, Notice, Section } from '../../components/page.js';
 import { Proof } from '../../components/run_table.js';
 import { Table } from '../../components/table.js';
-import { Changes } from './changes.js';
+import { Changes, WHOLE } from './changes.js';
 import { changedShare, fullBytes, runPath } from './run_data.js';
 import { ForkDialog, PinDialog, RollbackDialog } from './run_dialogs.js';
 
@@ -54,7 +54,7 @@ function Manifest({ bucket, name, manifest }) {
       <section class="panel panel-body" aria-label="Facts"><dl class="facts">
         <dt>Published</dt><dd>${moment(manifest.created)}</dd>
         ${manifest.label && html`<dt>Label</dt><dd>${manifest.label}</dd>`}
-        <dt>Changed</dt><dd>${share === null ? 'unknown' : `${percent(share)}: ${count(manifest.changed.elements)} of ${count(manifest.changed.of)} elements`}</dd>
+        <dt>Changed</dt><dd>${share === null ? (base ? 'unknown' : WHOLE) : `${percent(share)}: ${count(manifest.changed.elements)} of ${count(manifest.changed.of)} elements`}</dd>
         <dt>Publish</dt><dd>${manifest.publish_ms === undefined ? 'unknown' : duration(manifest.publish_ms)}</dd>
         <dt>Epoch</dt><dd>${count(manifest.epoch)}</dd>
         <dt>Digest</dt><dd><${Digest} text=${manifest.digest} /></dd>
@@ -64,7 +64,7 @@ function Manifest({ bucket, name, manifest }) {
         ? html`<dl class="facts">${Object.entries(metadata).map(([key, value]) => [html`<dt key=${key}>${key}</dt>`, html`<dd key="${key}-is">${value}</dd>`])}</dl>`
         : html`<p class="soft">The publisher gave none.</p>`}</section>
     </div>
-    <${Changes} bucket=${bucket} name=${name} step=${step} counted=${manifest.changed} />
+    <${Changes} bucket=${bucket} name=${name} step=${step} base=${base} counted=${manifest.changed} />
     <${Section} title="Forms" note=${(manifest.forms || []).length ? '' : 'none'}><${Table} label="Objects of the forms" columns=${OBJECTS} rows=${objectsOf(manifest)} rowKey=${(one) => `${one.kind}/${one.name}`} height=${360} /><//>
     <${Section} title="Files" note="of the checkpoint that results"><${Table} label="Files" columns=${FILES} rows=${manifest.files} rowKey=${(file) => file.path} height=${360} /><//>
   </div>`;

@@ -9,6 +9,7 @@ import { Ago, useLoad } from '../../components/hooks.js';
 import { Empty, Fault, Section, Waiting } from '../../components/page.js';
 import { Proof } from '../../components/run_table.js';
 import { Table } from '../../components/table.js';
+import { WHOLE } from './changes.js';
 import { changedShare, formOf, fullBytes, runPath } from './run_data.js';
 
 const FETCHED = 1000;
@@ -42,11 +43,11 @@ const columnsOf = (made) => [
   { id: 'delta', label: 'Delta', end: true, width: '104px', value: deltaBytes, cell: (step) => (formOf(step, 'delta') ? bytes(deltaBytes(step)) : html`<span class="soft">–</span>`) },
   { id: 'share', label: 'Of full', end: true, width: '96px', hide: 'phone', value: deltaShare, cell: (step) => percent(deltaShare(step)) },
   { id: 'changed', label: 'Changed', end: true, width: '104px', hide: 'phone', value: changedShare,
-    cell: (step) => (step.changed ? html`<span title="${count(step.changed.elements)} of ${count(step.changed.of)} elements">${percent(changedShare(step))}</span>` : html`<span class="soft">unknown</span>`) },
+    cell: (step) => (step.changed ? html`<span title="${count(step.changed.elements)} of ${count(step.changed.of)} elements">${percent(changedShare(step))}</span>` : step.base ? html`<span class="soft">unknown</span>` : html`<span class="soft" title=${WHOLE}>–</span>`) },
   { id: 'publish', label: 'Publish', end: true, width: '104px', hide: 'tablet', value: (step) => step.publish_ms, cell: (step) => (step.publish_ms === undefined ? html`<span class="soft">unknown</span>` : duration(step.publish_ms)) },
-  { id: 'forms', label: 'Forms', width: '168px', hide: 'tablet', cell: (step) => (step.forms || []).map((form) =>
+  { id: 'forms', label: 'Forms', width: '192px', hide: 'tablet', cell: (step) => (step.forms || []).map((form) =>
     html`<span key=${form.kind} class="tag ${form.kind === 'anchor' ? 'accent' : ''}" title="${form.format}, ${bytes(form.bytes)}">${form.kind}</span>`).concat(
-    made.has(step.step) && !formOf(step, 'anchor') ? html`<span key="made" class="tag" title="The server made this anchor: it takes as much room as a delta.">anchor, made</span>` : []) },
+    made.has(step.step) && !formOf(step, 'anchor') ? html`<span key="made" class="tag" title="The server made this anchor: it takes as much room as a delta.">anchor (server)</span>` : []) },
   { id: 'proof', label: 'Proof', width: '112px', value: (step) => step.verified, cell: (step) => html`<span title=${step.verify_error || ''}><${Proof} verified=${step.verified} /></span>` },
 ];
 
@@ -139,7 +140,7 @@ function useSteps(bucket, name, run) {
   };
   useEffect(() => {
     if (run.head === null) return;
-    const open = [...rows.current.values()].filter((step) => step.verified === 'pending' || !step.changed).map((step) => step.step);
+    const open = [...rows.current.values()].filter((step) => step.verified === 'pending' || (step.base && !step.changed)).map((step) => step.step);
     const newest = Math.max(-1, ...rows.current.keys());
     if (newest < 0) fetchFrom(Math.max(0, run.head - FETCHED + 1));
     else fetchFrom(Math.max(Math.min(newest + 1, ...open), run.head - LOOKED_AT_AGAIN, 0));

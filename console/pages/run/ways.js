@@ -13,25 +13,25 @@ import { useWorkers } from './workers.js';
 const SHOWN = 8;
 
 export function Ways({ bucket, name, run }) {
-  const { workers, fault } = useWorkers(bucket, name);
+  const { workers, fault, reload } = useWorkers(bucket, name);
   const served = servedStep(run);
   const groups = useMemo(() => groupsOf(workers || [], served), [workers, served]);
   if (run.head === null) {
-    return html`<div class="panel"><${Empty} title="No steps yet" command="deltabucket publish --run ${bucket}/${name} model.safetensors">There is no way before the first step:<//></div>`;
+    return html`<div class="panel"><${Empty} title="No steps yet" command="deltabucket publish --run ${bucket}/${name} model.safetensors">There is no path before the first step:<//></div>`;
   }
   if (!workers && !fault) return html`<${Waiting} />`;
   return html`<div class="stack-wide">
     <${Asked} bucket=${bucket} name=${name} served=${served} />
-    ${fault && html`<${Fault} fault=${fault} />`}
+    ${fault && html`<${Fault} fault=${fault} retry=${reload} />`}
     ${groups.slice(0, SHOWN).map((group) => html`<${Group} key=${String(group.step)} bucket=${bucket} name=${name} served=${served} ...${group} />`)}
-    ${groups.length > SHOWN && html`<p class="soft">Workers hold ${some('other step', groups.length - SHOWN)}; ask for a way above.</p>`}
+    ${groups.length > SHOWN && html`<p class="soft">Workers hold ${some('other step', groups.length - SHOWN)}; ask for a path above.</p>`}
   </div>`;
 }
 
 function Asked({ bucket, name, served }) {
   const [text, setText] = useState('');
   const step = /^[0-9]+$/.test(text.trim()) ? Number(text) : null;
-  return html`<section class="panel panel-body" aria-label="A way of your choice">
+  return html`<section class="panel panel-body" aria-label="A path of your choice">
     <div class="way-asked"><${TextField} label="From step" help="Empty: a worker that holds nothing yet." inputmode="numeric" placeholder="none" value=${text} onChange=${setText} /></div>
     <${Found} bucket=${bucket} name=${name} step=${step} served=${served} />
   </section>`;

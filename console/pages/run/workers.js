@@ -7,13 +7,15 @@ import { count, duration, moment, some, span } from '../../components/format.js'
 import { Ago, useEvents, useLoad } from '../../components/hooks.js';
 import { Dialog } from '../../components/dialog.js';
 import { Search, Segments } from '../../components/field.js';
-import { Figure, State } from '../../components/meter.js';
+import { Figure, FigureButton, State } from '../../components/meter.js';
 import { Empty, Fault, Loaded, Waiting } from '../../components/page.js';
 import { Table } from '../../components/table.js';
 import { runPath } from './run_data.js';
 import { Way } from './way.js';
 
 const STATES = { idle: ['', 'Idle'], fetching: ['busy', 'Fetching'], staging: ['busy', 'Staging'], ready: ['ok', 'Ready'], error: ['bad', 'Error'] };
+const AWAY = 'Not there yet';  // a fleet that is rolled back is not behind: it has a way to go
+const FIRST = 1e15;
 const SHOWN = {
   all: ['All', () => true], behind: ['Behind', (worker, served) => !worker.expired && behind(worker, served) !== 0],
   failed: ['Failed', (worker) => Boolean(worker.error) || worker.state === 'error'], lost: ['Lost', (worker) => worker.expired],
@@ -27,10 +29,11 @@ export function behind(worker, served) {
 export function Workers({ bucket, name, run, route }) {
   const { workers, counts, fault, reload, loading } = useWorkers(bucket, name);
   const served = servedStep(run);
+  const late = run.rollback ? AWAY : 'Behind';
   const [text, setText] = useState('');
   const [shown, setShown] = useState('all');
   const rows = useMemo(() => workers && filter(workers, text, shown, served), [workers, text, shown, served]);
-  const columns = useMemo(() => columnsOf(served), [served]);
+  const columns = useMemo(() => columnsOf(served, late), [served, late]);
   const chosen = route.query.get('worker');
   if (!workers) return fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`;
   const here = (worker) => href('runs', bucket, name, 'workers', worker ? { worker } : {});
@@ -38,43 +41,41 @@ export function Workers({ bucket, name, run, route }) {
     return html`<div class="panel"><${Empty} title="No workers yet" command="deltabucket follow --run ${bucket}/${name} --into /srv/weights">A worker that follows the run reports here:<//></div>`;
   }
   return html`<div>
-    <${Counts} workers=${workers} counts=${counts} served=${served} />
+    <${Counts} workers=${workers} counts=${counts} served=${served} late=${late} shown=${shown} setShown=${setShown} />
     <div class="section-head filters-line"><div class="filters"><${Search} label="Filter workers" placeholder="Worker, host, error" value=${text} onChange=${setText} />
-      <${Segments} label="Which workers" value=${shown} options=${Object.entries(SHOWN).map(([id, [label]]) => [id, label])} onChange=${setShown} /></div></div>
+      <${Segments} label="Which workers" value=${shown} options=${Object.entries(SHOWN).map(([id, [label]]) => [id, id === 'behind' ? late : label])} onChange=${setShown} /></div></div>
     <${Table} label="Workers" columns=${columns} rows=${rows} rowKey=${(worker) => worker.id} sort=${{ id: 'behind', descending: true }} height=${620}
       onOpen=${(worker) => go(here(worker.id))} selected=${chosen || undefined}
-      empty=${html`<${Empty} title="No worker is like that" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
+      empty=${html`<${Empty} title="No worker matches" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
       foot=${html`<span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}</span>
         <span class="hide-phone">The order holds while the pointer is in the table.</span>`} />
     ${chosen && html`<${Worker} key=${chosen} bucket=${bucket} name=${name} id=${chosen} live=${workers.find((worker) => worker.id === chosen)} served=${served} onClose=${() => go(here(null))} />`}
   </div>`;
 }
 
-function Counts({ workers, counts, served }) {
-  const [on, late] = useMemo(() => {
-    let at = 0;
-    let away = 0;
-    for (const worker of workers) if (!worker.expired) { if (behind(worker, served) === 0) at++; else away++; }
-    return [at, away];
-  }, [workers, served]);
+function Counts({ workers, counts, served, late, shown, setShown }) {
+  const [on, ...found] = useMemo(() => [(worker) => !worker.expired && behind(worker, served) === 0, ...['behind', 'failed', 'lost'].map((id) => SHOWN[id][1])]
+    .map((belongs) => workers.filter((worker) => belongs(worker, served)).length), [workers, served]);
   const states = counts ? counts.states : {};
+  const choice = (id, name, n, kind) => html`<${FigureButton} name=${name} value=${count(n)} kind=${n > 0 ? kind : ''} pressed=${shown === id} onClick=${() => setShown(shown === id ? 'all' : id)} />`;
   return html`<div class="figures compact">
     <${Figure} name="On step ${count(served)}" value=${count(on)} />
-    <${Figure} name="Behind" value=${count(late)} />
+    ${choice('behind', late, found[0], 'warn')}
     <${Figure} name="Fetching" value=${count(states.fetching)} />
     <${Figure} name="Staging" value=${count(states.staging)} />
-    <${Figure} name="Error" value=${count(states.error)} />
-    <${Figure} name="Lost" value=${count(counts ? counts.expired : null)} />
+    ${choice('failed', 'Error', found[1], 'bad')}
+    ${choice('lost', 'Lost', found[2], 'bad')}
   </div>`;
 }
 
-function columnsOf(served) {
+function columnsOf(served, late) {
   const lag = (worker) => behind(worker, served);
+  const rank = (worker) => (worker.state === 'error' && !worker.expired ? FIRST + lag(worker) : lag(worker));  // what failed comes before all that are late
   return [
     { id: 'id', label: 'Worker', value: (worker) => worker.id, cell: (worker) => html`<span class="strong" title=${worker.id}>${worker.id}</span>` },
     { id: 'state', label: 'State', width: '112px', value: (worker) => (worker.expired ? 'lost' : worker.state), cell: (worker) => html`<${WorkerState} worker=${worker} />` },
     { id: 'step', label: 'Step', end: true, width: '88px', hide: 'phone', value: (worker) => worker.step, cell: (worker) => count(worker.step) },
-    { id: 'behind', label: 'Behind', end: true, width: '88px', value: lag, cell: (worker) => { const n = lag(worker); return n === 0 ? html`<span class="soft">0</span>` : count(n); } },
+    { id: 'behind', label: late, end: true, width: late === AWAY ? '120px' : '88px', value: rank, cell: (worker) => { const n = lag(worker); return n === 0 ? html`<span class="soft">0</span>` : count(n); } },
     { id: 'for', label: 'For', end: true, width: '88px', hide: 'tablet', value: (worker) => (worker.staleness ? worker.staleness.seconds : null),
       cell: (worker) => (worker.staleness && lag(worker) ? span(worker.staleness.seconds) : html`<span class="soft">–</span>`) },
     { id: 'pause', label: 'Pause', end: true, width: '88px', hide: 'tablet', value: (worker) => worker.pause_ms, cell: (worker) => duration(worker.pause_ms) },
@@ -104,7 +105,7 @@ function Worker({ bucket, name, id, live, served, onClose }) {
       ${live.pause_ms !== undefined && html`<dt>Last pause</dt><dd>${duration(live.pause_ms)}</dd>`}
       <dt>Heard of</dt><dd><${Ago} time=${live.updated} />, first ${moment(live.since)}</dd>
     </dl>
-    <h3>The way that it would take</h3>
+    <h3>Path to step ${count(served)}</h3>
     <${Loaded} from=${way}>${(found) => html`<${Way} way=${found} />`}<//>` : html`<p class="soft">This worker is not there any more.</p>`}
   <//>`;
 }
