@@ -41,7 +41,7 @@ class Browser:
         self.playwright = sync_playwright().start()
         # The sandbox cannot be made by root; /dev/shm is small in containers.
         arguments = ['--disable-dev-shm-usage'] + (['--no-sandbox'] if os.geteuid() == 0 else [])
-        self.chromium = self.playwright.chromium.launch(executable_path=program, args=arguments)
+        self.chromium = self.playwright.chromium.launch(executable_path=program, args=[*arguments, '--ignore-certificate-errors'])
 
     def close(self):
         self.chromium.close()
