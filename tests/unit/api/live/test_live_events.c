@@ -12,7 +12,7 @@
 #define END_OF_EVENT "]}\n\n"
 #define RECONNECT    "event: reconnect\ndata: {}\n\n"
 
-enum { MANY_REPLICAS = 600, PIECE_REPLICAS = 250 };
+enum { MANY_REPLICAS = 600, PIECE_REPLICAS = 200 };
 
 static struct face_fixture fixture;
 static struct fake_exchange *stream;
