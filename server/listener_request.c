@@ -489,6 +489,8 @@ static bool take_wake(struct request *request)
 	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
 		return false;
 	request->suspended = false;
+	/* Not in `suspend`: there the exchange may be another thread's already. */
+	request->waited |= request->exchange.wait != NULL || request->exchange.reply.is_endless;
 	connection_end_wait(request->link);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
 	atomic_fetch_sub(&request->reactor->listener->inside, 1);
@@ -539,7 +541,6 @@ static bool suspend(struct request *request)
 	int expected = WAIT_RUNNING;
 	ASSERT(!request->suspended);
 	request->suspended = true;
-	request->waited |= request->exchange.wait != NULL || request->exchange.reply.is_endless;
 	atomic_fetch_add(&request->reactor->listener->inside, 1);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
 	connection_begin_wait(request->link, request);
