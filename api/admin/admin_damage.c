@@ -1,6 +1,6 @@
 #include "api/admin/admin_damage.h"
 
-#include "base/clock.h"
+#include "api/admin/admin_page.h"
 #include "base/encode.h"
 #include "base/format/json_node.h"
 #include "storage/packs/pack_format.h"
@@ -14,7 +14,6 @@ static void print_keys(const struct damage_report *report, struct json_writer *j
 static void print_steps(const struct damage_report *report, struct json_writer *json);
 static void print_uploads(const struct damage_report *report, struct json_writer *json);
 static void print_counts(const struct scrub_report *report, struct json_writer *json);
-static void print_time(int64_t ms, const char *name, struct json_writer *json);
 
 enum next admin_damage_begin(struct exchange *exchange)
 {
@@ -50,20 +49,20 @@ void admin_damage_print_scrub(struct store *store, struct json_writer *json)
 	json_writer_object(json, "scrub");
 	if (state->began_ms != 0) {
 		json_writer_object(json, "round");
-		print_time(state->began_ms, "began", json);
+		admin_page_print_time(json, "began", state->began_ms);
 		print_counts(&state->report, json);
 		json_writer_u64(json, "store_bytes", status.store_bytes);
 		json_writer_end(json, '}');
 	}
 	if (state->last_ended_ms != 0) {
 		json_writer_object(json, "last");
-		print_time(state->last_began_ms, "began", json);
-		print_time(state->last_ended_ms, "ended", json);
+		admin_page_print_time(json, "began", state->last_began_ms);
+		admin_page_print_time(json, "ended", state->last_ended_ms);
 		print_counts(&state->last, json);
 		json_writer_end(json, '}');
 	}
 	if (status.next_ms != 0)
-		print_time(status.next_ms, "next", json);
+		admin_page_print_time(json, "next", status.next_ms);
 	json_writer_end(json, '}');
 }
 
@@ -158,11 +157,4 @@ static void print_counts(const struct scrub_report *report, struct json_writer *
 	json_writer_u64(json, "chunks_healed", report->chunks_healed);
 	json_writer_u64(json, "packs_failed", report->packs_failed);
 	json_writer_u64(json, "packs_mended", report->packs_mended);
-}
-
-static void print_time(int64_t ms, const char *name, struct json_writer *json)
-{
-	char text[CLOCK_TEXT_BYTES];
-	clock_format_iso(ms, text);
-	json_writer_text(json, name, span_text(text));
 }

@@ -9,7 +9,7 @@
 #include "api/live/server_warnings.h"
 #include "storage/overview/store_glance.h"
 
-enum { BODY_MAX_BYTES = 64 * 1024, SMALL_DISK_PART = 8 };
+enum { BODY_MAX_BYTES = 64 * 1024 };
 
 struct overview {             /* the exchange's state */
 	struct run_walk walk; /* first */
@@ -143,17 +143,13 @@ static void print_for_operators(
 	server_work_print(context, json);
 }
 
-/* Of a small disk at most an eighth is kept free (storage/packs/disk_floor.h). */
 static void print_disk(struct exchange *exchange, struct json_writer *json)
 {
 	const struct api_context *const context = exchange->context;
-	const uint64_t all = (uint64_t)metrics_get(context->metrics, METRIC_DISK_BYTES);
-	const uint64_t kept = store_disk_floor(context->store)->bytes;
 	json_writer_object(json, "disk");
-	json_writer_u64(json, "bytes", all);
+	json_writer_i64(json, "bytes", metrics_get(context->metrics, METRIC_DISK_BYTES));
 	json_writer_i64(json, "free", metrics_get(context->metrics, METRIC_DISK_FREE_BYTES));
-	json_writer_u64(
-		json, "reserve", kept < all / SMALL_DISK_PART ? kept : all / SMALL_DISK_PART);
+	json_writer_i64(json, "reserve", metrics_get(context->metrics, METRIC_DISK_RESERVE_BYTES));
 	json_writer_bool(json, "full", readiness_is_full(exchange));
 	json_writer_end(json, '}');
 }
