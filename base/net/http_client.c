@@ -289,6 +289,7 @@ static void free_secret(char *text)
 static void response_init(struct http_response *response)
 {
 	*response = (struct http_response){.content_length = UINT64_MAX,
+		.range = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
 		.modified_ms = -1,
 		.date_ms = -1,
 		.retry_after_s = -1};

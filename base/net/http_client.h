@@ -69,6 +69,11 @@ struct http_response {
 	char file_hash[72];      /* x-deltabucket-file-hash; "" when absent */
 	bool is_derived;         /* x-deltabucket-derived */
 	uint64_t content_length; /* of a HEAD or GET; UINT64_MAX when unknown */
+	struct http_range {      /* Content-Range in bytes; UINT64_MAX for what it does not tell */
+		uint64_t first;
+		uint64_t last;
+		uint64_t total; /* of the whole body */
+	} range;
 	char location[512];
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
