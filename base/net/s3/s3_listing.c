@@ -1,5 +1,7 @@
 /* One kind of listing differs from the other in the names of elements and parameters, which stand
- * in a table. Keys are asked for in percent-encoding, because XML cannot have all characters. */
+ * in a table. Keys of objects are asked for in percent-encoding, because XML cannot have all
+ * characters; those of uploads are not, because Ceph encodes them without saying so, and not its
+ * markers. */
 #include "base/net/s3/s3_listing.h"
 
 #include <stdlib.h>
@@ -168,7 +170,7 @@ static int s3_listing_give_object(const struct s3_listing *listing, const struct
 
 static void s3_listing_add_upload_query(const struct s3_listing *listing, struct buffer *out)
 {
-	buffer_add_text(out, "?encoding-type=url&");
+	buffer_add_byte(out, '?');
 	if (listing->marker[0] != '\0')
 		add_parameter(out, "key-marker=", listing->marker);
 	buffer_format(out, "max-uploads=%u&prefix=", listing->client->options.page);

@@ -9,14 +9,15 @@
 
 enum { QUERY_MAX_BYTES = 4 * 1024, ETAG_ELEMENT_MAX_BYTES = 300 };
 
-static int send_to_upload(struct s3_client *client, const struct s3_upload *upload,
-	struct s3_request *request, struct s3_answer *answer, struct error *err);
 static int send_with_query(struct s3_client *client, const char *name, struct buffer *query,
 	struct s3_request *request, struct s3_answer *answer, struct error *err);
 static bool is_plain(const char *etag);
 static void make_list(const struct s3_etag *etags, unsigned count, struct buffer *out);
-static int check_stored(
-	struct s3_client *client, const char *name, uint64_t bytes, struct error *err);
+static int send_to_upload(struct s3_client *client, const struct s3_upload *upload,
+	const char *front, struct s3_request *request, struct s3_answer *answer, struct error *err);
+static int find_out(struct s3_client *client, const struct s3_upload *upload, uint64_t bytes,
+	const struct error *why, struct error *err);
+static int check_known(struct s3_client *client, const struct s3_upload *upload, struct error *err);
 
 int s3_upload_begin(struct s3_client *client, const char *name, char out_id[S3_UPLOAD_ID_BYTES],
 	struct error *err)
@@ -96,13 +97,17 @@ int s3_upload_complete(struct s3_client *client, const struct s3_upload *upload,
 	ASSERT(count >= 1 && count <= S3_PARTS_MAX);
 	make_list(etags, count, &list);
 	request.body = buffer_span(&list);
-	int result = send_to_upload(client, upload, &request, &answer, &why);
-	const bool is_unclear = result == 0
-		? !s3_answer_has_root(
-			  buffer_span(&answer.response.body), "CompleteMultipartUploadResult")
-		: strcmp(answer.code, "NoSuchUpload") == 0;
-	if (is_unclear)
-		result = check_stored(client, upload->name, bytes, err);
+	int result = send_to_upload(client, upload, "?uploadId=", &request, &answer, &why);
+	if (result == 0 &&
+		!s3_answer_has_root(
+			buffer_span(&answer.response.body), "CompleteMultipartUploadResult"))
+		result = error_set(&why, ERROR_UPSTREAM,
+			"The completion of the upload of %.200s was answered with neither a result nor an error.",
+			upload->name);
+	const bool is_unclear = strcmp(answer.code, "NoSuchUpload") == 0 ||
+		answer.response.status == 200 || answer.response.status >= 500;
+	if (result != 0 && is_unclear)
+		result = find_out(client, upload, bytes, &why, err);
 	else if (result != 0)
 		*err = why;
 	http_response_release(&answer.response);
@@ -122,30 +127,55 @@ static void make_list(const struct s3_etag *etags, unsigned count, struct buffer
 	ASSERT(!buffer_failed(out));
 }
 
+/* `front` ends with the name of the parameter that is the id. */
 static int send_to_upload(struct s3_client *client, const struct s3_upload *upload,
-	struct s3_request *request, struct s3_answer *answer, struct error *err)
+	const char *front, struct s3_request *request, struct s3_answer *answer, struct error *err)
 {
 	struct buffer query;
 	buffer_init(&query, QUERY_MAX_BYTES);
-	buffer_add_text(&query, "?uploadId=");
+	buffer_add_text(&query, front);
 	encode_percent(span_text(upload->id), false, &query);
 	const int result = send_with_query(client, upload->name, &query, request, answer, err);
 	buffer_release(&query);
 	return result;
 }
 
-static int check_stored(
-	struct s3_client *client, const char *name, uint64_t bytes, struct error *err)
+/* The service may have completed the upload and the answer was lost: then the object is there. Or
+ * the upload was aborted, to which Ceph says with every try that it is being completed: then it has
+ * no parts. Else the failure stands. */
+static int find_out(struct s3_client *client, const struct s3_upload *upload, uint64_t bytes,
+	const struct error *why, struct error *err)
 {
 	uint64_t stored = 0;
-	if (s3_client_head(client, name, &stored, err) != 0)
-		return error_wrap(err, "completing an upload that the S3 service does not know");
-	return stored == bytes
-		? 0
-		: error_set(err, ERROR_CORRUPT,
+	struct error failure;
+	const bool is_there = s3_client_head(client, upload->name, &stored, &failure) == 0;
+	if (is_there && stored == bytes)
+		return 0;
+	const bool is_known = why->kind != ERROR_NOT_FOUND &&
+		(is_there || failure.kind == ERROR_NOT_FOUND) &&
+		check_known(client, upload, &failure) == 0;
+	if (is_known || (!is_there && failure.kind != ERROR_NOT_FOUND)) {
+		*err = is_known ? *why : failure;
+		return -1;
+	}
+	return is_there
+		? error_set(err, ERROR_CORRUPT,
 			  "The object %.200s has %" PRIu64
 			  " bytes at the S3 service and not the %" PRIu64 " bytes of its parts.",
-			  name, stored, bytes);
+			  upload->name, stored, bytes)
+		: error_set(err, ERROR_NOT_FOUND,
+			  "The S3 service has neither the upload of %.200s nor the object.",
+			  upload->name);
+}
+
+static int check_known(struct s3_client *client, const struct s3_upload *upload, struct error *err)
+{
+	struct s3_request request = {.method = "GET"};
+	struct s3_answer answer;
+	const int result =
+		send_to_upload(client, upload, "?max-parts=1&uploadId=", &request, &answer, err);
+	http_response_release(&answer.response);
+	return result;
 }
 
 int s3_upload_abort(struct s3_client *client, const struct s3_upload *upload, struct error *err)
@@ -153,7 +183,7 @@ int s3_upload_abort(struct s3_client *client, const struct s3_upload *upload, st
 	struct s3_request request = {.method = "DELETE"};
 	struct s3_answer answer;
 	struct error why;
-	int result = send_to_upload(client, upload, &request, &answer, &why);
+	int result = send_to_upload(client, upload, "?uploadId=", &request, &answer, &why);
 	if (result != 0 && why.kind == ERROR_NOT_FOUND)
 		result = 0;
 	if (result != 0)

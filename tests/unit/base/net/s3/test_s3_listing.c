@@ -225,9 +225,9 @@ START_TEST(uploads_are_listed)
 		s3_listing_uploads(client, "", take_upload, &taken, &err) == 0, "%s", err.text);
 	ck_assert_str_eq(buffer_text(&taken), "a b 2~1\na b 2~2\nb 2~3\n");
 	ck_assert_str_eq(s3_service_trace(service),
-		"GET /box?encoding-type=url&max-uploads=1000&prefix=in%2F&uploads=\n"
-		"GET /box?encoding-type=url&key-marker=in%2Fa%20b&max-uploads=1000&prefix=in%2F&upload-id-marker=2~1&uploads=\n"
-		"GET /box?encoding-type=url&key-marker=in%2Fa%20b&max-uploads=1000&prefix=in%2F&upload-id-marker=2~2&uploads=\n");
+		"GET /box?max-uploads=1000&prefix=in%2F&uploads=\n"
+		"GET /box?key-marker=in%2Fa%20b&max-uploads=1000&prefix=in%2F&upload-id-marker=2~1&uploads=\n"
+		"GET /box?key-marker=in%2Fa%20b&max-uploads=1000&prefix=in%2F&upload-id-marker=2~2&uploads=\n");
 }
 END_TEST
 

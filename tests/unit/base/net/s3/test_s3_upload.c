@@ -123,7 +123,7 @@ START_TEST(a_completion_names_the_parts)
 END_TEST
 
 static const struct {
-	struct s3_service_answer answers[4];
+	struct s3_service_answer answers[S3_SERVICE_ANSWERS_MAX];
 	enum error_kind kind;
 	unsigned requests;
 } completions[] = {
@@ -131,11 +131,14 @@ static const struct {
 	{{{.status = 200, .body = "<Error><Code>InternalError</Code></Error>"},
 		 {.status = 200, .body = DONE}},
 		ERROR_NONE, 2},
-	{{{.status = 200, .body = "<Error><Code>InternalError</Code></Error>"}}, ERROR_BUSY, 3},
-	{{{.status = 200, .body = "<Error><Code>InvalidPart</Code></Error>"}}, ERROR_UPSTREAM, 1},
+	{{{.status = 200, .body = "<Error><Code>InvalidPart</Code></Error>"}, {.status = 404},
+		 {.status = 200}},
+		ERROR_UPSTREAM, 4},
 	/* the answer was lost: the size decides */
 	{{{.status = 500}, {.status = 404, .body = GONE}, {.status = 200, .length = 1234}},
 		ERROR_NONE, 3},
+	{{{.status = 500}, {.status = 500}, {.status = 500}, {.status = 200, .length = 1234}},
+		ERROR_NONE, 4},
 	{{{.status = 404, .body = GONE}, {.status = 200, .length = 1233}}, ERROR_CORRUPT, 2},
 	{{{.status = 404, .body = GONE}, {.status = 404}, {.status = 200}}, ERROR_NOT_FOUND, 3},
 	{{{.status = 404, .body = GONE}, {.status = 404}}, ERROR_UPSTREAM, 3},
@@ -143,7 +146,17 @@ static const struct {
 	/* an answer that says nothing: the same */
 	{{{.status = 200}, {.status = 200, .length = 1234}}, ERROR_NONE, 2},
 	{{{.status = 200, .body = "<Comple"}, {.status = 200, .length = 1234}}, ERROR_NONE, 2},
-	{{{.status = 200, .body = "<Other/>"}, {.status = 200, .length = 9}}, ERROR_CORRUPT, 2},
+	/* the object is not there, nor of the size: the upload may be */
+	{{{.status = 200, .body = "<Other/>"}, {.status = 200, .length = 9},
+		 {.status = 404, .body = GONE}},
+		ERROR_CORRUPT, 3},
+	{{{.status = 500}, {.status = 500}, {.status = 500}, {.status = 200, .length = 9},
+		 {.status = 200, .body = "<ListPartsResult/>"}},
+		ERROR_BUSY, 5},
+	{{{.status = 500}, {.status = 500}, {.status = 500}, {.status = 404}, {.status = 200},
+		 {.status = 404, .body = GONE}},
+		ERROR_NOT_FOUND, 6},
+	{{{.status = 500}}, ERROR_BUSY, 6},
 	{{{.status = 403}}, ERROR_DENIED, 1},
 	{{{.status = 404, .body = "<Error><Code>NoSuchBucket</Code></Error>"}}, ERROR_UPSTREAM, 1},
 };
