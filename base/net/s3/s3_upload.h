@@ -28,7 +28,7 @@ int s3_upload_part(struct s3_client *client, const struct s3_upload *upload, uns
 /* Makes the object of the parts 1 to `count`, which have `bytes` bytes together. An upload that the
  * service does not know (any more) was completed before when the object has that size: the answer
  * was lost. not_found: there is neither the upload nor the object; corrupt: the object has another
- * size. After another failure the object may be there all the same, and the call may be made again. */
+ * size. After another failure the object may be there all the same; the call may be made again. */
 int s3_upload_complete(struct s3_client *client, const struct s3_upload *upload,
 	const struct s3_etag *etags, unsigned count, uint64_t bytes, struct error *err);
 /* 0 also when there is no such upload. */
