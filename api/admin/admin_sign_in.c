@@ -10,7 +10,6 @@
 #include "api/auth/identify.h"
 #include "api/auth/keyring.h"
 #include "api/auth/session_cookie.h"
-#include "api/exchange/base_url.h"
 #include "api/exchange/principal.h"
 #include "base/digest/digest.h"
 #include "base/encode.h"
@@ -96,7 +95,7 @@ enum next admin_sign_in_resume(struct exchange *exchange)
 	exchange->principal = in->principal;
 	exchange->session = &in->session;
 	buffer_init(&cookie, COOKIE_MAX_BYTES);
-	session_cookie_print(&in->cookie, strncmp(base_url(exchange), "https://", 8) == 0, &cookie);
+	session_cookie_print(&in->cookie, session_cookie_is_secure(exchange), &cookie);
 	explicit_bzero(in->cookie.bytes, sizeof(in->cookie.bytes));
 	exchange_add_header(
 		exchange, "Set-Cookie", arena_text(exchange->arena, buffer_span(&cookie)));

@@ -158,26 +158,33 @@ END_TEST
 static const struct {
 	const char *header;
 	const char *key_id; /* NULL: refused */
+	bool is_secure;
 } headers[] = {
-	{NAME "KEY." HEX, "KEY"},
-	{"a=b; " NAME "KEY." HEX "; c=d", "KEY"},
-	{NAME "a.b%3Bc%22." HEX, "a.b;c\""},
-	{"a=b, " NAME "KEY." HEX, "KEY"},
-	{NAME "KEY." HEX ", " NAME "KEY." HEX, NULL},
-	{NAME "KEY." HEX ";" NAME, NULL},
-	{NAME "." HEX, NULL},
-	{NAME "KEY." HEX "0", NULL},
-	{NAME "KEY%." HEX, NULL},
-	{NAME "KEY" HEX, NULL},
-	{"x" NAME "KEY." HEX, NULL},
-	{"", NULL},
+	{"__Host-" NAME "KEY." HEX, "KEY", true},
+	{"__Host-" NAME "KEY." HEX "; " NAME "OTHER." HEX, "KEY", true},
+	{"__Host-" NAME "KEY." HEX "; __Host-" NAME "KEY." HEX, NULL, true},
+	{NAME "KEY." HEX, NULL, true},
+	{"__Host-" NAME "KEY." HEX, NULL, false},
+	{"__Host-" NAME "OTHER." HEX "; " NAME "KEY." HEX, "KEY", false},
+	{NAME "KEY." HEX, "KEY", false},
+	{"a=b; " NAME "KEY." HEX "; c=d", "KEY", false},
+	{NAME "a.b%3Bc%22." HEX, "a.b;c\"", false},
+	{"a=b, " NAME "KEY." HEX, "KEY", false},
+	{NAME "KEY." HEX ", " NAME "KEY." HEX, NULL, false},
+	{NAME "KEY." HEX ";" NAME, NULL, false},
+	{NAME "." HEX, NULL, false},
+	{NAME "KEY." HEX "0", NULL, false},
+	{NAME "KEY%." HEX, NULL, false},
+	{NAME "KEY" HEX, NULL, false},
+	{"x" NAME "KEY." HEX, NULL, false},
+	{"", NULL, false},
 };
 
 START_TEST(a_header_names_one_session_or_none)
 {
 	struct session_cookie found;
-	const bool is_good =
-		session_cookie_parse(span_text(headers[_i].header), fixture.arena, &found);
+	const bool is_good = session_cookie_parse(
+		span_text(headers[_i].header), headers[_i].is_secure, fixture.arena, &found);
 	ck_assert_int_eq(is_good, headers[_i].key_id != NULL);
 	if (!is_good)
 		return;
@@ -185,14 +192,16 @@ START_TEST(a_header_names_one_session_or_none)
 	struct session_cookie again;
 	struct buffer printed;
 	buffer_init(&printed, 4096);
-	session_cookie_print(&found, true, &printed);
+	session_cookie_print(&found, headers[_i].is_secure, &printed);
 	struct span rest = buffer_span(&printed);
 	struct span pair = {NULL, 0};
 	span_split(&rest, ';', &pair);
-	ck_assert(session_cookie_parse(pair, fixture.arena, &again));
+	ck_assert(session_cookie_parse(pair, headers[_i].is_secure, fixture.arena, &again));
 	ck_assert(span_equal(again.key_id, found.key_id));
 	ck_assert_mem_eq(again.bytes, found.bytes, sizeof(found.bytes));
-	ck_assert(span_ends_text(rest, "; HttpOnly; SameSite=Strict; Secure"));
+	ck_assert(span_equal_text(rest,
+		headers[_i].is_secure ? " Path=/; Max-Age=86400; HttpOnly; SameSite=Strict; Secure"
+				      : " Path=/; Max-Age=86400; HttpOnly; SameSite=Strict"));
 	buffer_release(&printed);
 }
 END_TEST
