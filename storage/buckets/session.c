@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "storage/buckets/session_row.h"
+#include "storage/buckets/session_touches.h"
 
 enum { WORK_ARENA_BYTES = 64 * 1024 };
 /* A row that seems to be from the future is damaged, or the clock went back: it counts as ended. */
@@ -21,7 +22,7 @@ static int64_t ends_ms(int64_t made_ms, int64_t seen_ms);
 static struct session_work *work_new(struct store *store, const struct call_kind *kind,
 	struct span key_id, const struct audit_entry *audit);
 static int session_apply_touch(struct call *call, struct db *db, struct error *err);
-static void session_free_call(void *owner);
+static void session_end_touch(void *owner);
 static int session_apply_open(struct call *call, struct db *db, struct error *err);
 static int use_link(struct session_work *work, struct db *db, struct error *err);
 static int session_apply_end(struct call *call, struct db *db, struct error *err);
@@ -46,14 +47,15 @@ int session_find(struct store *store, const uint8_t id[SESSION_ID_BYTES], int64_
 
 void session_touch(struct store *store, const struct session_record *session, int64_t now_ms)
 {
-	if (now_ms - session->seen_ms < SESSION_TOUCH_MS)
+	if (now_ms - session->seen_ms < SESSION_TOUCH_MS ||
+		!session_touches_begin(store_parts(store)->session_touches, session->id))
 		return;
 	struct session_work *const work =
 		work_new(store, &touch_kind, session->key_id, &(const struct audit_entry){0});
 	memcpy(work->session.id, session->id, sizeof(work->session.id));
 	work->session.seen_ms = now_ms;
 	work->session.ends_ms = ends_ms(session->made_ms, now_ms);
-	call_start(&work->call, session_free_call, &work->call);
+	call_start(&work->call, session_end_touch, work);
 }
 
 int session_list_read(struct store *store, struct span key_id, int64_t now_ms, struct arena *arena,
@@ -138,9 +140,11 @@ static int session_apply_touch(struct call *call, struct db *db, struct error *e
 	return session_row_touch(db, id_span(session->id), session->seen_ms, session->ends_ms, err);
 }
 
-static void session_free_call(void *owner)
+static void session_end_touch(void *owner)
 {
-	call_free(owner);
+	struct session_work *const work = owner;
+	session_touches_end(store_parts(work->call.store)->session_touches, work->session.id);
+	call_free(&work->call);
 }
 
 static int session_apply_open(struct call *call, struct db *db, struct error *err)

@@ -35,8 +35,8 @@ struct session_record {
  * on error. */
 int session_find(struct store *store, const uint8_t id[SESSION_ID_BYTES], int64_t now_ms,
 	struct arena *arena, struct session_record *out, struct error *err);
-/* Notes a use, if the last note is SESSION_TOUCH_MS old: behind the caller, who learns of no
- * failure. Cheap. */
+/* Notes a use, if the last note is SESSION_TOUCH_MS old and none waits (session_touches.h): behind
+ * the caller, who learns of no failure. Cheap. */
 void session_touch(struct store *store, const struct session_record *session, int64_t now_ms);
 struct session_list {
 	struct session_record sessions[SESSIONS_MAX];
