@@ -11,6 +11,7 @@
 #include "api/auth/keyring.h"
 #include "api/auth/session_cookie.h"
 #include "api/exchange/principal.h"
+#include "api/exchange/secret_body.h"
 #include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/format/json_node.h"
@@ -46,7 +47,7 @@ enum next admin_sign_in_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (session_cookie_is_console(exchange))
-		return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+		return secret_body_accept(exchange, REQUEST_MAX_BYTES);
 	error_set(&err, ERROR_DENIED,
 		"A sign-in needs the header X-Deltabucket-Console: 1, which shows that no other site sends it.");
 	return exchange_fail(exchange, &err);
@@ -60,21 +61,23 @@ enum next admin_sign_in_finish(struct exchange *exchange)
 	exchange->state = in;
 	exchange->principal = NULL; /* an earlier session does not matter */
 	exchange->session = NULL;
-	if (parse(exchange, in, &err) != 0)
-		return exchange_fail(exchange, &err);
-	struct guess_limit *const guesses = exchange->context->guesses;
-	const unsigned seconds = guess_limit_take(guesses, exchange->peer, in->key_id);
-	if (seconds > 0)
-		return reply_busy(exchange, seconds);
-	const int found = find_key(exchange, in, &err);
+	unsigned seconds = 0;
+	int outcome = parse(exchange, in, &err);
+	secret_body_wipe(exchange);
+	if (outcome == 0)
+		seconds = guess_limit_take(exchange->context->guesses, exchange->peer, in->key_id);
+	if (outcome == 0 && seconds == 0)
+		outcome = find_key(exchange, in, &err);
 	wipe(in->secret);
 	wipe(in->token);
 	wipe(in->link);
-	if (found != 0)
+	if (seconds > 0)
+		return reply_busy(exchange, seconds);
+	if (outcome != 0)
 		return exchange_fail(exchange, &err);
 	if (in->principal == NULL)
 		return refuse(exchange, in);
-	guess_limit_give(guesses, exchange->peer, in->key_id);
+	guess_limit_give(exchange->context->guesses, exchange->peer, in->key_id);
 	return open_session(exchange, in);
 }
 
@@ -121,6 +124,7 @@ static int parse(struct exchange *exchange, struct sign_in *out, struct error *e
 	else if (count_ways(out) != 1)
 		outcome = error_set(err, ERROR_INVALID,
 			"The request body must have \"key_id\" and \"secret\", or \"token\", or \"link\".");
+	json_node_wipe(root);
 	json_node_free(root);
 	return outcome;
 }

@@ -20,6 +20,14 @@ static struct face_fixture fixture;
 static struct clock_fake clock_now;
 static char cookie[512];
 
+/* The body of a sign-in has a secret, right or wrong. */
+static void assert_wiped(const struct buffer *body)
+{
+	ck_assert_ptr_nonnull(body->data);
+	for (size_t i = 0; i < body->capacity; i++)
+		ck_assert_uint_eq(body->data[i], 0);
+}
+
 static void sign_in(void)
 {
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 201, METHOD_POST,
@@ -28,6 +36,7 @@ static void sign_in(void)
 	const char *const set = fake_exchange_reply_header(fake, "Set-Cookie");
 	ck_assert_ptr_nonnull(set);
 	snprintf(cookie, sizeof(cookie), "%.*s", (int)(strchr(set, ';') - set), set);
+	assert_wiped(&fake->exchange.small_body);
 	fake_exchange_free(fake);
 }
 
@@ -91,6 +100,20 @@ START_TEST(a_session_from_the_future_has_ended)
 {
 	expect(200, start_ms - 4 * MINUTE_MS);
 	expect(401, start_ms - 6 * MINUTE_MS);
+}
+END_TEST
+
+START_TEST(the_body_of_a_refused_sign_in_is_wiped_too)
+{
+	static const char *const bodies[] = {"{\"token\":\"wrong-token\"}",
+		"{\"key_id\":\"KEY\",\"secret\":\"s\",\"token\":\"t\"}", "{\"secret\": \"not JSON"};
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct fake_exchange *const fake =
+			face_fixture_ask(&fixture, i == 0 ? 401 : 400, METHOD_POST, "/-/sessions",
+				HEADERS("X-Deltabucket-Console", "1"), bodies[i]);
+		assert_wiped(&fake->exchange.small_body);
+		fake_exchange_free(fake);
+	}
 }
 END_TEST
 
@@ -216,6 +239,7 @@ Suite *test_session_cookie_suite(void)
 	tcase_add_test(tcase, a_session_that_is_not_used_ends);
 	tcase_add_test(tcase, a_session_that_is_used_ends_after_a_day);
 	tcase_add_test(tcase, a_session_from_the_future_has_ended);
+	tcase_add_test(tcase, the_body_of_a_refused_sign_in_is_wiped_too);
 	tcase_add_test(tcase, a_link_ends_after_five_minutes);
 	tcase_add_test(tcase, a_long_request_ends_with_its_session);
 	tcase_add_test(tcase, a_key_has_a_bounded_number_of_sessions);
