@@ -25,7 +25,8 @@ struct sign_in {            /* the exchange's state; texts in its arena */
 	struct span token;
 	struct span link;
 	uint8_t link_id[SESSION_ID_BYTES];
-	const struct principal *principal; /* the key that signs in; NULL: refused */
+	const struct session_record *earlier; /* of the cookie that came along; NULL: none */
+	const struct principal *principal;    /* the key that signs in; NULL: refused */
 	struct session_cookie cookie;
 	struct session_record session;
 };
@@ -59,7 +60,8 @@ enum next admin_sign_in_finish(struct exchange *exchange)
 	struct sign_in *const in = arena_take(exchange->arena, sizeof(*in));
 	ASSERT(in != NULL && exchange->state == NULL); /* the body is small */
 	exchange->state = in;
-	exchange->principal = NULL; /* an earlier session does not matter */
+	in->earlier = exchange->session;
+	exchange->principal = NULL; /* the earlier session gives no rights here */
 	exchange->session = NULL;
 	unsigned seconds = 0;
 	int outcome = parse(exchange, in, &err);
@@ -235,6 +237,9 @@ static enum next open_session(struct exchange *exchange, struct sign_in *in)
 	opening.audit =
 		audit_note_entry(exchange, "sign_in", in->principal->key_id, span_text(way_of(in)));
 	opening.audit.key_id = in->principal->key_id;
+	opening.replaces = in->earlier != NULL;
+	if (opening.replaces)
+		memcpy(opening.replaced, in->earlier->id, sizeof(opening.replaced));
 	return exchange_await(exchange, session_open_call(context->store, &opening));
 }
 

@@ -14,6 +14,8 @@ struct session_work {     /* texts in the call's arena */
 	struct session_record session;
 	bool by_link;
 	uint8_t link[SESSION_ID_BYTES];
+	bool replaces;
+	uint8_t replaced[SESSION_ID_BYTES];
 	struct audit_entry audit;
 };
 
@@ -25,6 +27,7 @@ static int session_apply_touch(struct call *call, struct db *db, struct error *e
 static void session_end_touch(void *owner);
 static int session_apply_open(struct call *call, struct db *db, struct error *err);
 static int use_link(struct session_work *work, struct db *db, struct error *err);
+static int end_replaced(struct session_work *work, struct db *db, struct error *err);
 static int session_apply_end(struct call *call, struct db *db, struct error *err);
 static int session_apply_link(struct call *call, struct db *db, struct error *err);
 static struct span id_span(const uint8_t id[SESSION_ID_BYTES]);
@@ -80,6 +83,8 @@ struct call *session_open_call(struct store *store, const struct session_opening
 	work->session.address = work->audit.address;
 	work->by_link = opening->by_link;
 	memcpy(work->link, opening->link, sizeof(work->link));
+	work->replaces = opening->replaces;
+	memcpy(work->replaced, opening->replaced, sizeof(work->replaced));
 	return &work->call;
 }
 
@@ -153,6 +158,8 @@ static int session_apply_open(struct call *call, struct db *db, struct error *er
 	const struct session_record *const session = &work->session;
 	if (work->by_link && use_link(work, db, err) != 0)
 		return -1;
+	if (work->replaces && end_replaced(work, db, err) != 0)
+		return -1;
 	if (session_row_bound(
 		    db, session->key_id, SESSIONS_OF_KEY_MAX - 1, SESSIONS_MAX - 1, err) != 0 ||
 		session_row_add(db, session, err) != 0)
@@ -170,6 +177,24 @@ static int use_link(struct session_work *work, struct db *db, struct error *err)
 		return error_set(err, ERROR_NOT_FOUND,
 			"The link was used before, or is older than 5 minutes.");
 	return found < 0 ? -1 : session_row_remove_link(db, id_span(work->link), err);
+}
+
+/* The trail has the same as of a sign-out. */
+static int end_replaced(struct session_work *work, struct db *db, struct error *err)
+{
+	struct session_record old;
+	struct audit_entry audit = work->audit;
+	const int found =
+		session_row_read(db, id_span(work->replaced), work->call.arena, &old, err);
+	if (found != 1)
+		return found;
+	audit.action = span_text("sign_out");
+	audit.key_id = old.key_id;
+	audit.subject = old.key_id;
+	audit.detail = span_text("by a new sign-in");
+	return session_row_remove(db, id_span(work->replaced), err) != 0
+		? -1
+		: audit_add(db, &audit, err);
 }
 
 static int session_apply_end(struct call *call, struct db *db, struct error *err)

@@ -54,6 +54,8 @@ struct session_opening {
 	struct audit_entry audit; /* written in the same change; its address is the session's */
 	bool by_link;             /* the change uses up the link: */
 	uint8_t link[SESSION_ID_BYTES];
+	bool replaces; /* the change ends this session of the same browser, if it is still there: */
+	uint8_t replaced[SESSION_ID_BYTES];
 };
 /* Makes a session. not_found when the link was used or has ended. */
 struct call *session_open_call(struct store *store, const struct session_opening *opening);

@@ -127,6 +127,21 @@ class Console(unittest.TestCase):
         self.expect(200, other)
         self.assertEqual(self.daemon.request('DELETE', '/-/session').status, 404)
 
+    def test_a_new_sign_in_ends_the_session_of_its_cookie_alone(self):
+        cookie, other, key = self.cookie(), self.cookie(), self.add_key()
+        refused = self.sign_in(401, {**CONSOLE, 'Cookie': cookie}, token='wrong')
+        self.assertIsNone(refused.headers['Set-Cookie'])
+        self.expect(200, cookie)
+        reply = self.sign_in(headers={**CONSOLE, 'Cookie': cookie}, token=key['token'])
+        new = COOKIE.fullmatch(reply.headers['Set-Cookie'])
+        self.expect(401, cookie)
+        self.expect(200, other)
+        self.expect(200, f'deltabucket_session={new[1]}.{new[2]}')
+        entries = self.audit(limit=2).json()['entries']
+        self.assertEqual([(one['action'], one['key_id'], one['detail']) for one in entries],
+                         [('sign_in', key['key_id'], 'token'), ('sign_out', ROOT_ID, 'by a new sign-in')])
+        self.sign_in(headers={**CONSOLE, 'Cookie': cookie}, token=key['token'])  # one that has ended does not matter
+
     def test_sessions_are_listed_and_ended_by_root_and_by_their_own_key(self):
         mine, theirs = self.add_key(), self.add_key()
         cookie, foreign = self.cookie(token=mine['token']), self.cookie(token=theirs['token'])
