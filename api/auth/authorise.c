@@ -23,6 +23,7 @@ static const struct access_rule {
 	[ACCESS_BUCKET_KNOWN] = {0, KEY_ANY, true},
 	[ACCESS_BUCKET_CHANGES] = {PERMISSION_WRITE | PERMISSION_DELETE, KEY_ANY, true},
 	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
+	[ACCESS_BUCKET_SCAN] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
 	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE, true},
 	[ACCESS_BUCKET_SETTINGS] = {PERMISSION_LIST, KEY_NONE, false},
 	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE, false},
@@ -99,10 +100,11 @@ int authorise(struct exchange *exchange, struct error *err)
 	if (access == ACCESS_XET_READ || access == ACCESS_XET_WRITE)
 		return judge_transfer(exchange, access == ACCESS_XET_WRITE, err);
 	ASSERT((size_t)access < sizeof(access_rules) / sizeof(access_rules[0]));
+	const bool needs_key = access <= ACCESS_CREATE_BUCKET || access == ACCESS_BUCKET_SCAN;
+	if (needs_key && principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
 	if (access > ACCESS_CREATE_BUCKET)
 		return judge_route(exchange, &access_rules[access], err);
-	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
 	if (access == ACCESS_SIGNED_IN || principal->is_root)
 		return 0;
 	if (access == ACCESS_METRICS && principal_may_read_metrics(principal))

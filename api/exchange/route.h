@@ -21,6 +21,8 @@ enum access {
 	 * the handler judges each key */
 	ACCESS_BUCKET_CHANGES,
 	ACCESS_BUCKET_LIST, /* PERMISSION_LIST on bucket (with the query's `prefix` as prefix) */
+	/* the same and any valid key: for requests that read far more rows than they reply */
+	ACCESS_BUCKET_SCAN,
 	/* PERMISSION_LIST on the whole bucket, because runs are not listed by prefix */
 	ACCESS_BUCKET_RUNS,
 	/* the same, but not through grants of the bucket: for reading its settings */

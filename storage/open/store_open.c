@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "storage/buckets/lifecycle_cache.h"
+#include "storage/buckets/session_touches.h"
 #include "storage/core/damage_book.h"
 #include "storage/core/store_core.h"
 #include "storage/db/checkpointer.h"
@@ -90,6 +91,7 @@ static struct store *new_store(const struct store_options *options)
 	struct store *const store = store_new(&params);
 	*store_parts(store) = (struct store_parts){
 		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
+		.session_touches = session_touches_new(),
 		.replicas = replica_table_new(threads->options.clock),
 		.path_holds = path_hold_new(threads->options.clock),
 		.step_sizes = step_sizes_new(),
@@ -269,6 +271,7 @@ static void stop_threads(const struct store_parts *parts)
 static void free_parts(const struct store_parts *parts)
 {
 	lifecycle_cache_free(parts->lifecycle_cache);
+	session_touches_free(parts->session_touches);
 	replica_table_free(parts->replicas);
 	path_hold_free(parts->path_holds);
 	step_sizes_free(parts->step_sizes);

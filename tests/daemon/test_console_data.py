@@ -168,10 +168,16 @@ class Versions(unittest.TestCase):
             self.assertEqual([below['older_versions'], below['older_bytes']], [4, 600])
             # a bucket that lets everyone list its objects does not show its versions
             daemon.request('PUT', '/kept?acl', b'', headers={'x-amz-acl': 'public-read'})
-            public = get(daemon, '/-/buckets/kept/usage', None)
+            stranger = json.loads(daemon.request('POST', '/-/keys', b'{"namespace":"elsewhere"}').body)['token']
+            public = get(daemon, '/-/buckets/kept/usage', stranger)
             self.assertEqual([public['objects'], 'older_versions' in public], [2, False])
             after = 'o1-' + b'a'.hex()
-            self.assertEqual(daemon.request('GET', f'/-/buckets/kept/usage?after={after}', token=None).status, 400)
+            self.assertEqual(daemon.request('GET', f'/-/buckets/kept/usage?after={after}', token=stranger).status, 400)
+            # what reads 50,000 rows is not for everyone
+            self.assertEqual(len(get(daemon, '/-/buckets/kept/search', stranger)['objects']), 2)
+            for target in ('kept/usage', 'kept/search', 'none/search'):
+                reply = daemon.request('GET', f'/-/buckets/{target}', token=None)
+                self.assertEqual((reply.status, reply.json()['error']['code']), (401, 'no_credentials'))
 
 
 class Many(unittest.TestCase):

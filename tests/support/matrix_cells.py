@@ -13,6 +13,7 @@ from tests.support.signer import form_body
 # counts.
 RULES = {
     'bucket list': ('list', 'place', True),
+    'bucket scan': ('list', 'place', True),
     'bucket runs': ('list', 'bucket', True),
     'bucket settings': ('list', 'bucket', False),
     'bucket admin': ('admin', 'bucket', False),
@@ -96,7 +97,8 @@ NAMES = {
         'BucketPage GetBucketLocation HeadBucket'
     ),
     'bucket changes': 'DeleteObjects BatchFiles',
-    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects BucketUsage SearchBucket',
+    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
+    'bucket scan': 'BucketUsage SearchBucket',
     'bucket runs': 'ListRuns',
     'bucket settings': (
         'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '
@@ -196,7 +198,7 @@ def outcome_by_rule(cell):
         return UNKNOWN
     if access == 'anyone':
         return ALLOWED
-    if access in ('signed in', 'metrics', 'root') and not caller.token:
+    if access in ('signed in', 'metrics', 'root', 'bucket scan') and not caller.token:
         return NOBODY
     if access in ('signed in', 'metrics', 'root'):
         return ALLOWED if access == 'signed in' or caller.is_root else DENIED
@@ -815,7 +817,7 @@ PLANS = {
     **{f'{verb}{name}': fixed for name in CONFIGURATIONS for verb in ('Put', 'Delete')},
     'PutObjectLegalHold': fixed,
     'PutObjectRetention': fixed,
-    **{name: list_prefix for name in NAMES['bucket list'].split()},
+    **{name: list_prefix for access in ('bucket list', 'bucket scan') for name in NAMES[access].split()},
     **{
         name: change()
         for name in NAMES['bucket admin'].split()

@@ -16,6 +16,7 @@ static const char *const accesses[] = {
 	[ACCESS_BUCKET_KNOWN] = "bucket known",
 	[ACCESS_BUCKET_CHANGES] = "bucket changes",
 	[ACCESS_BUCKET_LIST] = "bucket list",
+	[ACCESS_BUCKET_SCAN] = "bucket scan",
 	[ACCESS_BUCKET_RUNS] = "bucket runs",
 	[ACCESS_BUCKET_SETTINGS] = "bucket settings",
 	[ACCESS_BUCKET_ADMIN] = "bucket admin",
