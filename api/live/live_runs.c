@@ -49,8 +49,6 @@ static bool live_runs_look(struct live_part *part, struct exchange *exchange)
 	struct store *const store = exchange->context->store;
 	runs->changes_until = run_feed_last(store_run_feed(store));
 	runs->moves_until = replica_last_move(store);
-	if (runs->moves_until < runs->moves) /* the run that moved last was removed */
-		runs->moves_until = runs->moves;
 	return runs->changes_until > runs->changes || runs->moves_until > runs->moves;
 }
 
