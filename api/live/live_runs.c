@@ -4,7 +4,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/exchange/principal.h"
-#include "api/live/live_text.h"
+#include "api/exchange/server_event.h"
 #include "api/live/run_element.h"
 #include "storage/core/run_feed.h"
 #include "storage/runs/replica.h"
@@ -156,17 +156,17 @@ static enum told tell_end(
 static void tell_removed(const struct run_change *change, struct buffer *out)
 {
 	struct json_writer json;
-	live_text_begin(out, "run_removed", &json);
+	server_event_begin(out, "run_removed", &json);
 	json_writer_text(&json, "bucket", change->bucket);
 	json_writer_text(&json, "run", change->name);
-	live_text_end(out, &json);
+	server_event_end(out, &json);
 }
 
 /* The client fetches the lists anew, so all that has changed until now needs no telling. */
 static enum live_told reset(
 	struct live_runs *runs, struct exchange *exchange, const char *reason, struct buffer *out)
 {
-	live_text_event(out, "reset", "reason", span_text(reason));
+	server_event_print(out, "reset", "reason", span_text(reason));
 	begin_anew(runs, exchange);
 	return LIVE_DONE;
 }
