@@ -12,8 +12,7 @@ static void unlink_change(struct replica_run *run, struct replica *replica);
 static void note_move(struct replica_table *table, struct replica_run *run);
 static const struct replica *first_after(const struct replica_run *run, uint64_t change);
 static uint64_t removal_after(const struct replica_table *table, uint64_t change);
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out);
+static void hold_against(const struct replica *replica, uint64_t target, struct replica_fleet *out);
 
 void replica_table_fleet(
 	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out)
@@ -23,10 +22,11 @@ void replica_table_fleet(
 	const struct replica_run *const of_run = replica_table_look_run(table, run);
 	const int64_t now = replica_table_now(table);
 	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
-		if (replica_table_is_expired(of_run->replicas[i], now))
-			out->expired++;
-		else
-			count_in_fleet(of_run->replicas[i], target, out);
+		const struct replica *const replica = of_run->replicas[i];
+		const bool expired = replica_table_is_expired(replica, now);
+		replica_table_tally(replica, expired, &out->counts);
+		if (!expired && replica->has_step)
+			hold_against(replica, target, out);
 	}
 	lock_leave(&table->lock);
 }
@@ -218,18 +218,10 @@ static uint64_t removal_after(const struct replica_table *table, uint64_t change
 	return at;
 }
 
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out)
+static void hold_against(const struct replica *replica, uint64_t target, struct replica_fleet *out)
 {
-	out->states[replica->state]++;
-	out->without_step += !replica->has_step;
-	if (!replica->has_step)
-		return;
-	if (!out->has_oldest || replica->step < out->oldest)
-		out->oldest = replica->step;
-	if (!out->has_oldest || replica->step > out->newest)
+	if (replica->step > out->newest)
 		out->newest = replica->step;
-	out->has_oldest = true;
 	out->behind += replica->step < target;
 	out->ahead += replica->step > target;
 }

@@ -31,8 +31,6 @@ static bool is_saved(const struct replica *replica);
 static void load_one(struct replica_table *table, const struct replica_row *row);
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
 static void remove_run_at(struct replica_table *table, size_t at);
-static void count_replica(
-	const struct replica *replica, bool expired, struct replica_list_message *list);
 static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
@@ -145,7 +143,7 @@ void replica_table_remove_run(struct replica_table *table, int64_t run)
 }
 
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_list_message *list)
+	struct arena *arena, struct replica_entry *out, struct replica_counts *counts)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -154,7 +152,7 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
 		const struct replica *const replica = of_run->replicas[i];
 		const bool expired = replica_table_is_expired(replica, now);
-		count_replica(replica, expired, list);
+		replica_table_tally(replica, expired, counts);
 		if (taken == page->limit ||
 			(page->after.len > 0 && span_compare(replica->id, page->after) <= 0))
 			continue;
@@ -329,6 +327,20 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	};
 }
 
+void replica_table_tally(const struct replica *replica, bool expired, struct replica_counts *counts)
+{
+	if (expired) {
+		counts->expired++;
+		return;
+	}
+	counts->states[replica->state]++;
+	counts->without_step += !replica->has_step;
+	if (replica->has_step && (!counts->has_oldest || replica->step < counts->oldest)) {
+		counts->has_oldest = true;
+		counts->oldest = replica->step;
+	}
+}
+
 bool replica_table_is_expired(const struct replica *replica, int64_t now)
 {
 	return now - replica->heard_ms >= replica->lease_ms;
@@ -499,21 +511,6 @@ static void remove_run_at(struct replica_table *table, size_t at)
 	free_run(table->runs[at]);
 	table->count--;
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
-}
-
-static void count_replica(
-	const struct replica *replica, bool expired, struct replica_list_message *list)
-{
-	if (expired) {
-		list->expired++;
-		return;
-	}
-	list->states[replica->state]++;
-	list->without_step += !replica->has_step;
-	if (replica->has_step && (!list->has_oldest || replica->step < list->oldest)) {
-		list->has_oldest = true;
-		list->oldest = replica->step;
-	}
 }
 
 /* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.

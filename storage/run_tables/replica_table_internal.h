@@ -65,6 +65,9 @@ struct replica_run *replica_table_look_run(const struct replica_table *table, in
 /* Texts are copied into the arena. */
 void replica_table_copy(const struct replica_run *run, const struct replica *replica,
 	struct arena *arena, struct replica_row *out);
+/* Counts it as one with a lease or, `expired`, as one without. */
+void replica_table_tally(
+	const struct replica *replica, bool expired, struct replica_counts *counts);
 bool replica_table_is_expired(const struct replica *replica, int64_t now);
 int64_t replica_table_now(const struct replica_table *table);
 

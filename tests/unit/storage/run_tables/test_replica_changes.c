@@ -233,17 +233,17 @@ START_TEST(a_fleet_is_counted_around_the_step_to_serve)
 	put(RUN, "b", 5);
 	put(RUN, "c", 6);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.states[REPLICA_READY], 3);
-	ck_assert_uint_eq(fleet.oldest, 3);
+	ck_assert_uint_eq(fleet.counts.states[REPLICA_READY], 3);
+	ck_assert_uint_eq(fleet.counts.oldest, 3);
 	ck_assert_uint_eq(fleet.newest, 6);
 	ck_assert_uint_eq(fleet.behind, 1);
 	fake.now_ms += LEASE_MS;
 	put(RUN, "c", 7);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.expired, 2);
-	ck_assert(fleet.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
+	ck_assert_uint_eq(fleet.counts.expired, 2);
+	ck_assert(fleet.counts.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
 	replica_table_fleet(table, OTHER, 5, &fleet);
-	ck_assert(!fleet.has_oldest && fleet.expired == 0);
+	ck_assert(!fleet.counts.has_oldest && fleet.counts.expired == 0);
 }
 END_TEST
 
