@@ -34,7 +34,7 @@ static void print_answer(const struct replica_message *replica, struct json_writ
 static void print_wants(const struct replica_message *replica, struct json_writer *writer);
 static int read_list(const struct json_node *root, struct arena *arena,
 	struct replica_list_message *out, struct error *err);
-static int read_counts(const struct json_node *root, struct replica_counts *out, struct error *err);
+static int read_counts(const struct json_node *root, struct fleet_counts *out, struct error *err);
 
 const char *replica_state_name(enum replica_state state)
 {
@@ -127,7 +127,7 @@ int replica_list_message_parse(
 	return result;
 }
 
-void replica_counts_print(const struct replica_counts *counts, struct json_writer *writer)
+void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *writer)
 {
 	print_optional_u64(writer, "oldest", counts->has_oldest, counts->oldest);
 	json_writer_u64(writer, "without_step", counts->without_step);
@@ -146,7 +146,7 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	json_writer_u64(&writer, "lease_s", list->lease_s);
 	print_optional_u64(&writer, "head", list->has_head, list->head);
 	rollback_message_print(&list->rollback, &writer);
-	replica_counts_print(&list->counts, &writer);
+	fleet_counts_print(&list->counts, &writer);
 	json_writer_array(&writer, "replicas");
 	for (size_t i = 0; i < list->count; i++)
 		print_answer(&list->replicas[i], &writer);
@@ -360,7 +360,7 @@ static int read_list(const struct json_node *root, struct arena *arena,
 	return 0;
 }
 
-static int read_counts(const struct json_node *root, struct replica_counts *out, struct error *err)
+static int read_counts(const struct json_node *root, struct fleet_counts *out, struct error *err)
 {
 	const struct json_node *const states = json_node_member(root, "states");
 	bool ignored;

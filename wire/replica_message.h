@@ -92,7 +92,7 @@ void replica_message_print_request(const struct replica_message *replica, struct
 void replica_message_print(const struct replica_message *replica, struct buffer *out);
 
 /* What the replicas of a run do, all together. Those with an expired lease count only as such. */
-struct replica_counts {
+struct fleet_counts {
 	uint64_t states[REPLICA_STATE_COUNT];
 	uint64_t expired;
 	uint64_t without_step; /* 0 from older servers */
@@ -100,7 +100,7 @@ struct replica_counts {
 	uint64_t oldest; /* the lowest step that one holds */
 };
 /* Adds the members of an answer. */
-void replica_counts_print(const struct replica_counts *counts, struct json_writer *writer);
+void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *writer);
 
 /* Answer of GET replicas. */
 struct replica_list_message {
@@ -112,7 +112,7 @@ struct replica_list_message {
 	bool has_head;
 	uint64_t head;
 	struct rollback_message rollback;
-	struct replica_counts counts;
+	struct fleet_counts counts;
 };
 int replica_list_message_read(const struct json_node *answer, struct arena *arena,
 	struct replica_list_message *out, struct error *err);

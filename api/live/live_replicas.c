@@ -187,7 +187,7 @@ static void print_facts(const struct replica_list_message *list, struct json_wri
 	if (list->has_head)
 		json_writer_u64(json, "head", list->head);
 	rollback_message_print(&list->rollback, json);
-	replica_counts_print(&list->counts, json);
+	fleet_counts_print(&list->counts, json);
 }
 
 static uint64_t hash_facts(const struct replica_list_message *list)

@@ -96,7 +96,7 @@ static void print_head(const struct run_glance *glance, struct json_writer *json
 static void print_fleet(const struct run_glance *glance, struct json_writer *json)
 {
 	json_writer_object(json, "fleet");
-	replica_counts_print(&glance->counts, json);
+	fleet_counts_print(&glance->counts, json);
 	json_writer_u64(json, "behind", glance->behind);
 	json_writer_u64(json, "ahead", glance->ahead);
 	json_writer_u64(json, "lag_steps", glance->lag_steps);

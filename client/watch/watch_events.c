@@ -148,7 +148,7 @@ static void print_fleet(struct output *output, const char *run, const struct wat
 
 static void print_counts(struct json_writer *writer, const struct watch_model *model)
 {
-	replica_counts_print(&model->fleet.counts, writer);
+	fleet_counts_print(&model->fleet.counts, writer);
 	if (model->lag.is_known)
 		json_writer_u64(writer, "lag_steps", model->lag.steps);
 	if (model->lag.has_seconds)

@@ -50,7 +50,7 @@ struct watch_run {
 
 struct watch_fleet {
 	bool is_denied; /* the token may not see the workers */
-	struct replica_counts counts;
+	struct fleet_counts counts;
 	bool is_listed; /* the workers are there: all, but those beyond WATCH_WORKERS_MAX */
 	struct watch_worker *workers; /* in byte order of their ids */
 	size_t count;

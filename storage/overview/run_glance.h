@@ -19,7 +19,7 @@ struct run_glance {
 	uint64_t delta_bytes;
 	enum step_proof verified;
 	/* about the replicas: */
-	struct replica_counts counts;
+	struct fleet_counts counts;
 	uint64_t behind;      /* those with a lease below the step that they are to serve */
 	uint64_t ahead;       /* those above it */
 	uint64_t lag_steps;   /* of the one that is farthest from that step */

@@ -143,7 +143,7 @@ void replica_table_remove_run(struct replica_table *table, int64_t run)
 }
 
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_counts *counts)
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -327,7 +327,7 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	};
 }
 
-void replica_table_tally(const struct replica *replica, bool expired, struct replica_counts *counts)
+void replica_table_tally(const struct replica *replica, bool expired, struct fleet_counts *counts)
 {
 	if (expired) {
 		counts->expired++;

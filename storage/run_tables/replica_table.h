@@ -53,11 +53,11 @@ struct replica_page {
 /* Writes the replicas of the page into `out`, which has room for its limit, and adds the counts of
  * the whole run to `counts`. Returns the number of replicas. */
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_counts *counts);
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts);
 
 /* The counts, and what only the step to serve tells about replicas with a lease. */
 struct replica_fleet {
-	struct replica_counts counts;
+	struct fleet_counts counts;
 	uint64_t newest; /* the highest step that one holds; 0 where none does */
 	uint64_t behind; /* replicas below the step that they are to serve */
 	uint64_t ahead;  /* those above it: a rollback takes them back */

@@ -67,7 +67,7 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	struct arena *arena, struct replica_row *out);
 /* Counts it as one with a lease or, `expired`, as one without. */
 void replica_table_tally(
-	const struct replica *replica, bool expired, struct replica_counts *counts);
+	const struct replica *replica, bool expired, struct fleet_counts *counts);
 bool replica_table_is_expired(const struct replica *replica, int64_t now);
 int64_t replica_table_now(const struct replica_table *table);
 
