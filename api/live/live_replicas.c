@@ -187,15 +187,7 @@ static void print_facts(const struct replica_list_message *list, struct json_wri
 	if (list->has_head)
 		json_writer_u64(json, "head", list->head);
 	rollback_message_print(&list->rollback, json);
-	if (list->has_oldest)
-		json_writer_u64(json, "oldest", list->oldest);
-	json_writer_u64(json, "without_step", list->without_step);
-	json_writer_object(json, "states");
-	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-		json_writer_u64(
-			json, replica_state_name((enum replica_state)state), list->states[state]);
-	json_writer_end(json, '}');
-	json_writer_u64(json, "expired", list->expired);
+	fleet_counts_print(&list->counts, json);
 }
 
 static uint64_t hash_facts(const struct replica_list_message *list)

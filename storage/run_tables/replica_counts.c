@@ -47,16 +47,23 @@ void replica_counts_take(struct replica_counts *counts, const struct replica_cou
 		counts->without_step--;
 }
 
-void replica_counts_fleet(
-	const struct replica_counts *counts, uint64_t target, struct replica_fleet *out)
+void replica_counts_sum(const struct replica_counts *counts, struct fleet_counts *out)
 {
-	*out = (struct replica_fleet){.expired = counts->expired,
+	*out = (struct fleet_counts){.expired = counts->expired,
 		.without_step = counts->without_step,
 		.has_oldest = counts->step_count > 0};
 	memcpy(out->states, counts->states, sizeof(out->states));
-	if (!out->has_oldest)
+	if (out->has_oldest)
+		out->oldest = counts->steps[0].step;
+}
+
+void replica_counts_fleet(
+	const struct replica_counts *counts, uint64_t target, struct replica_fleet *out)
+{
+	*out = (struct replica_fleet){.newest = 0};
+	replica_counts_sum(counts, &out->counts);
+	if (!out->counts.has_oldest)
 		return;
-	out->oldest = counts->steps[0].step;
 	out->newest = counts->steps[counts->step_count - 1].step;
 	for (size_t i = 0; i < counts->step_count; i++) {
 		const struct step_holders *const of = &counts->steps[i];

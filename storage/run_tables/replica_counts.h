@@ -29,6 +29,8 @@ void replica_counts_release(struct replica_counts *counts);
 void replica_counts_add(struct replica_counts *counts, const struct replica_counted *replica);
 /* `replica` says what it said when it was added. */
 void replica_counts_take(struct replica_counts *counts, const struct replica_counted *replica);
+/* The sums alone. */
+void replica_counts_sum(const struct replica_counts *counts, struct fleet_counts *out);
 /* Around the step to serve. Costs one look at each step that is held. */
 void replica_counts_fleet(
 	const struct replica_counts *counts, uint64_t target, struct replica_fleet *out);

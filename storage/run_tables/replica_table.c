@@ -33,7 +33,6 @@ static bool is_saved(const struct replica *replica);
 static void load_one(struct replica_table *table, const struct replica_row *row);
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
 static void remove_run_at(struct replica_table *table, size_t at);
-static void give_counts(const struct replica_counts *counts, struct replica_list_message *list);
 static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
@@ -145,7 +144,7 @@ void replica_table_remove_run(struct replica_table *table, int64_t run)
 }
 
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_list_message *list)
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
@@ -154,7 +153,7 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 	bool found = false;
 	size_t at = of_run == NULL ? 0 : find_place(of_run, page->after, &found);
 	if (of_run != NULL)
-		give_counts(&of_run->counts, list);
+		replica_counts_sum(&of_run->counts, counts);
 	for (at += found; of_run != NULL && at < of_run->count && taken < page->limit; at++) {
 		const struct replica *const replica = of_run->replicas[at];
 		replica_table_copy(of_run, replica, arena, &out[taken].row);
@@ -523,15 +522,6 @@ static void remove_run_at(struct replica_table *table, size_t at)
 	free_run(table->runs[at]);
 	table->count--;
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
-}
-
-static void give_counts(const struct replica_counts *counts, struct replica_list_message *list)
-{
-	memcpy(list->states, counts->states, sizeof(list->states));
-	list->expired = counts->expired;
-	list->without_step = counts->without_step;
-	list->has_oldest = counts->step_count > 0;
-	list->oldest = list->has_oldest ? counts->steps[0].step : 0;
 }
 
 /* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.

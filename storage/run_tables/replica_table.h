@@ -51,18 +51,14 @@ struct replica_page {
 	size_t limit;
 };
 /* Writes the replicas of the page into `out`, which has room for its limit, and the counts of the
- * whole run into `list`. Returns the number of replicas. Costs what the page holds. */
+ * whole run into `counts`. Returns the number of replicas. Costs what the page holds. */
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_list_message *list);
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts);
 
-/* What the replicas of a run do, all together. Those with an expired lease count only as such. */
+/* The counts, and what only the step to serve tells about replicas with a lease. */
 struct replica_fleet {
-	uint64_t states[REPLICA_STATE_COUNT];
-	uint64_t expired;
-	uint64_t without_step;
-	bool has_oldest; /* a replica holds a step: */
-	uint64_t oldest; /* the lowest one */
-	uint64_t newest; /* the highest one */
+	struct fleet_counts counts;
+	uint64_t newest; /* the highest step that one holds; 0 where none does */
 	uint64_t behind; /* replicas below the step that they are to serve */
 	uint64_t ahead;  /* those above it: a rollback takes them back */
 };

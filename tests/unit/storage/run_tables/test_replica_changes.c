@@ -241,17 +241,17 @@ START_TEST(a_fleet_is_counted_around_the_step_to_serve)
 	put(RUN, "b", 5);
 	put(RUN, "c", 6);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.states[REPLICA_READY], 3);
-	ck_assert_uint_eq(fleet.oldest, 3);
+	ck_assert_uint_eq(fleet.counts.states[REPLICA_READY], 3);
+	ck_assert_uint_eq(fleet.counts.oldest, 3);
 	ck_assert_uint_eq(fleet.newest, 6);
 	ck_assert_uint_eq(fleet.behind, 1);
 	fake.now_ms += LEASE_MS;
 	put(RUN, "c", 7);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.expired, 2);
-	ck_assert(fleet.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
+	ck_assert_uint_eq(fleet.counts.expired, 2);
+	ck_assert(fleet.counts.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
 	replica_table_fleet(table, OTHER, 5, &fleet);
-	ck_assert(!fleet.has_oldest && fleet.expired == 0);
+	ck_assert(!fleet.counts.has_oldest && fleet.counts.expired == 0);
 }
 END_TEST
 
@@ -267,18 +267,18 @@ START_TEST(a_lease_that_ends_counts_at_once_and_is_a_change)
 	fake.now_ms += LEASE_MS / 2;
 	put(RUN, "b", 5);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.expired, 0);
+	ck_assert_uint_eq(fleet.counts.expired, 0);
 	fake.now_ms += LEASE_MS / 2;
 	const uint64_t seen = replica_table_last_change(table, RUN, &of_all);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert(fleet.expired == 1 && fleet.states[REPLICA_READY] == 1);
-	ck_assert(fleet.oldest == 5 && fleet.behind == 0);
+	ck_assert(fleet.counts.expired == 1 && fleet.counts.states[REPLICA_READY] == 1);
+	ck_assert(fleet.counts.oldest == 5 && fleet.behind == 0);
 	ck_assert_str_eq(changed_since(seen), "a!");
 	ck_assert_uint_eq(replica_table_count(table), 1);
 	replica_table_remove(table, RUN, span_text("a"));
 	replica_table_remove_run(table, OTHER);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert(fleet.expired == 0 && fleet.states[REPLICA_READY] == 1);
+	ck_assert(fleet.counts.expired == 0 && fleet.counts.states[REPLICA_READY] == 1);
 	ck_assert_uint_eq(replica_table_count(table), 1);
 }
 END_TEST
