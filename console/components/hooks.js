@@ -40,6 +40,18 @@ export function useStreamState() {
   return state;
 }
 
+/** Whether the window is as narrow as a phone or a tablet that stands: style.css has the same limit. */
+export function useNarrow() {
+  const query = matchMedia('(max-width: 860px)');
+  const [narrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const look = () => setNarrow(query.matches);
+    query.addEventListener('change', look);
+    return () => query.removeEventListener('change', look);
+  }, []);
+  return narrow;
+}
+
 const ticking = new Set();
 setInterval(() => { if (!document.hidden) for (const tick of [...ticking]) tick(); }, 1000);
 

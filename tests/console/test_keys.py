@@ -1,7 +1,10 @@
 """Keys as an operator handles them: made with grants, seen, revoked; sessions that end; the trail of it all."""
+import json
 import re
 
-from tests.support.console import HEADER, ConsoleCase, Site, address
+from tests.support.browser import PHONE
+from tests.support.console import HEADER, RUN, ConsoleCase, Site, address
+from tests.support.daemon import ROOT_ID
 
 
 class Keys(ConsoleCase):
@@ -147,6 +150,40 @@ class Keys(ConsoleCase):
         self.page.get_by_label('Which actions').select_option('key_made')
         self.count(self.row('key revoked'), 0)
         self.row('key made').wait_for()
+
+    def test_the_trail_says_details_in_words(self):
+        self.ask('PUT', f'/v1/runs/{RUN}/rollback', body='{"step":2}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/rollback')
+        self.ask('PUT', f'/v1/runs/{RUN}/pins/best', body='{"step":3}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/pins/best')
+        self.ask('POST', '/-/gc', body='{"dry_run":true,"live_percent":70}')
+        self.ask('POST', '/-/scrub', body='{"rate":60000}')
+        self.ask('PUT', '/files?versioning', body='<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
+        self.open('#/keys?view=audit')
+        for action, said in (('rolled back', 'to step 2'), ('pin put', 'pin best'), ('gc', 'looked only, compacted packs below 70 % in use'),
+                             ('scrub', 'at most 60,000 MiB a second'), ('bucket settings', 'versioning'), ('signed in', 'with its secret')):
+            self.page.get_by_role('row').filter(has=self.page.get_by_text(action, exact=True)).get_by_text(said, exact=True).first.wait_for()
+        self.assertNotIn('{"', self.page.inner_text('main'))
+
+    def test_the_trail_says_what_it_does_not_know_by_name_and_value(self):
+        entry = {'id': 9, 'time': '2026-01-02T03:04:05.000Z', 'key_id': 'DBK', 'address': '192.0.2.7', 'subject': 'thing', 'request_id': 'r'}
+        details = ({'action': 'later', 'detail': '{"some_member":3,"other":true,"deep":{"a":null}}'}, {'action': 'gc', 'detail': '{"dry_run":{},"new":"word"}'},
+                   {'action': 'key_made', 'detail': '{"rate":1}'}, {'action': 'rollback', 'detail': '{"step":4,'})
+        page = json.dumps({'entries': [{**entry, 'id': at, **one} for at, one in enumerate(details)]})
+        self.page.route('**/-/audit*', lambda route: route.fulfill(body=page, content_type='application/json'))
+        self.open('#/keys?view=audit')
+        for said in ('some_member: 3, other: yes, deep: {"a":null}', 'dry_run: {}, new: word', 'named {"rate":1}', '{"step":4,'):
+            self.page.get_by_text(said, exact=True).wait_for()
+
+    def test_the_trail_fits_a_phone_with_all_it_says(self):
+        self.page.set_viewport_size(PHONE)
+        self.ask('PUT', f'/v1/runs/{RUN}/rollback', body='{"step":1}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/rollback')
+        self.open('#/keys?view=audit')
+        card = self.page.get_by_role('listitem').filter(has=self.page.get_by_text('rolled back', exact=True)).first
+        for said in (RUN, 'to step 1', ROOT_ID, 'from 127.0.0.1'):
+            self.assertTrue(card.get_by_text(said).first.is_visible(), said)
+        self.shown('audit-phone')
 
 
 class Grants(ConsoleCase):
