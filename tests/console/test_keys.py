@@ -231,12 +231,12 @@ class Grants(ConsoleCase):
     def test_a_place_that_it_may_not_list_leads_to_those_that_it_may(self):
         self.allow('status of 403')
         self.enter(self.site.key('workers'))
-        for query in ({}, {'view': 'usage'}):
+        for query in ({}, {'view': 'usage'}, {'view': 'deleted'}):
             self.open(address('buckets', 'models', **query))
             self.says('Your key may list these folders')
             self.count(self.page.get_by_role('alert'), 0)
             self.page.get_by_role('link', name='policy/').click()
-            self.says('Objects below here' if query else 'entries')
+            self.says({'usage': 'Objects below here', 'deleted': 'Nothing here was deleted'}.get(query.get('view'), 'entries'))
 
     def test_a_key_that_writes_below_a_prefix(self):
         self.enter(self.site.key('writer'))
