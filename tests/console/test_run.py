@@ -6,6 +6,15 @@ from tests.support.console import RUN, ConsoleCase, Site, address
 
 BUCKET, NAME = RUN.split('/')
 HOSTILE = '<img src=x onerror=alert(1)>'
+# Where a canvas has something blue, as the accent is: how many pixels, and where they lie from left to right in the mean.
+INKED = '''canvas => {
+    const { width, height } = canvas, { data } = canvas.getContext('2d').getImageData(0, 0, width, height)
+    let n = 0, sum = 0
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 2] - data[at] > 60 && data[at + 3] > 60) { n++; sum += at / 4 % width }
+    }
+    return n && { n, x: sum / n / width }
+}'''
 
 
 def place(*rest, **query):
@@ -213,6 +222,19 @@ class RunPage(ConsoleCase):
         row.locator('td', has_text='Proven').wait_for()
         self.assertEqual(row.locator('td').first.inner_text(), '1')
         self.assertTrue(self.page.evaluate('window.same'))
+
+    def test_a_chart_with_a_single_point_shows_it(self):
+        model = os.path.join(self.daemon.scratch, 'model.safetensors')
+        os.replace(next(iter(expand_small(self.daemon.scratch, 0))), model)
+        self.daemon.client('publish', '--run', 'models/lone', model)
+        self.open(address('runs', 'models', 'lone'))
+        self.says('Nothing to compare with: each of these steps is whole.')
+        canvas = self.page.locator('.chart-panel', has_text='Publish duration').locator('canvas')
+        canvas.wait_for()
+        drawn = self.page.wait_for_function(INKED, arg=canvas.element_handle()).json_value()
+        self.assertGreater(drawn['n'], 8)
+        self.assertAlmostEqual(drawn['x'], 0.58, delta=0.03)  # the middle of the plot, which begins right of its axis
+        self.shown('lone')
 
     def test_a_key_that_may_read_is_offered_no_change(self):
         self.page = self.new_context().new_page()
