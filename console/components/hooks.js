@@ -40,9 +40,9 @@ export function useStreamState() {
   return state;
 }
 
-/** Whether the window is as narrow as a phone or a tablet that stands: style.css has the same limit. */
-export function useNarrow() {
-  const query = matchMedia('(max-width: 860px)');
+/** Whether the window is at most so wide. style.css has the same limits: 860 px for tablets that stand, 600 px for phones. */
+export function useNarrow(width) {
+  const query = matchMedia(`(max-width: ${width}px)`);
   const [narrow, setNarrow] = useState(query.matches);
   useEffect(() => {
     const look = () => setNarrow(query.matches);

@@ -12,7 +12,7 @@ const AROUND = 8;
 /**
  * Properties:
  * - `label`: the table's name for screen readers; `rows`; `rowKey(row)`: a text or number of its own for each row
- * - `columns`: a list of {id, label, cell(row), value?(row), end?: true (numbers stand right), width?: '120px', hide?: 'phone' | 'tablet'};
+ * - `columns`: a list of {id, label, cell(row), value?(row), end?: true (numbers stand right), width?: '120px', hide?: 'phone' | 'tablet', only?: 'narrow'};
  *   with `value` the column can be sorted, null comes last; `name` says for screen readers what a column without a label is, `head` is a control
  *   that stands in its head
  * - `sort`: {id, descending} at first; without it the rows keep their order
@@ -119,7 +119,7 @@ function Row({ row, columns, at, active, selected, href, open, enter }) {
     })}</tr>`;
 }
 
-function hiding(column) { return column.hide ? `hide-${column.hide}` : ''; }
+function hiding(column) { return column.hide ? `hide-${column.hide}` : column.only ? `only-${column.only}` : ''; }
 
 function sortRows(rows, value, descending) {
   const turned = descending ? -1 : 1;

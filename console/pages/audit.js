@@ -1,6 +1,7 @@
 // The audit trail: who changed or tried what, newest first.
 import { html, useEffect, useState } from '../vendor/htm-preact.js';
 import { api } from '../api.js';
+import { Cards } from '../components/cards.js';
 import { Search } from '../components/field.js';
 import { count, some } from '../components/format.js';
 import { Ago, useNarrow } from '../components/hooks.js';
@@ -23,7 +24,7 @@ export function Audit({ chosen }) {
   const [text, setText] = useState(chosen);
   const [action, setAction] = useState('');
   const trail = useTrail();
-  const isNarrow = useNarrow();
+  const isNarrow = useNarrow(860);
   const rows = trail.rows.filter((row) => (!action || row.action === action) &&
     (!text || [row.key_id, row.address, row.subject, row.detail, detailOf(row), row.request_id].some((one) => String(one || '').includes(text))));
   if (!trail.loaded) return trail.fault ? html`<${Fault} fault=${trail.fault} retry=${trail.more} />` : html`<${Waiting} />`;
@@ -34,7 +35,7 @@ export function Audit({ chosen }) {
         <option value="">All actions</option>${Object.entries(ACTIONS).map(([name, word]) => html`<option key=${name} value=${name}>${word}</option>`)}</select>
     </div>
     ${trail.fault && html`<${Fault} fault=${trail.fault} retry=${trail.more} />`}
-    <${isNarrow ? Cards : Table} label="Audit trail" rows=${rows} rowKey=${(row) => row.id} columns=${COLUMNS} empty=${html`<${Empty} title="No entry matches" />`}
+    <${isNarrow ? Cards : Table} label="Audit trail" rows=${rows} rowKey=${(row) => row.id} columns=${COLUMNS} card=${card} empty=${html`<${Empty} title="No entry matches" />`}
       foot=${html`<span role="status">${some('entry', rows.length, 'entries')}${text || action ? ` among the newest ${count(trail.rows.length)}` : ''}</span>
         ${trail.next && html`<button type="button" class="button small" disabled=${trail.busy} onClick=${trail.more}>Show older ones</button>`}`} />
   </div>`;
@@ -44,14 +45,13 @@ function Action({ row }) {
   return html`<span class="tag ${GRAVE.has(row.action) ? 'warn' : ''}">${ACTIONS[row.action] || visible(row.action)}</span>`;
 }
 
-// A narrow screen has no room for the columns: the same entries as cards.
-function Cards({ label, rows, rowKey, empty, foot }) {
-  return html`<div class="table-frame">${rows.length === 0 ? empty : html`<ul class="cards" aria-label=${label}>${rows.map((row) => html`<li key=${rowKey(row)}>
-      <div class="card-head"><${Action} row=${row} /><span class="soft"><${Ago} time=${row.time} /></span></div>
-      ${row.subject && html`<div class="break"><bdi>${visible(row.subject)}</bdi></div>`}
-      ${row.detail && html`<div class="break soft"><bdi>${detailOf(row)}</bdi></div>`}
-      <div class="card-foot small soft"><span>by <code class="break">${visible(row.key_id || 'nobody')}</code></span>${row.address && html`<span class="break">from ${visible(row.address)}</span>`}</div></li>`)}</ul>`}
-    <div class="table-foot">${foot}</div></div>`;
+// Where there is no room for the columns.
+function card(row) {
+  return html`
+    <div class="card-head"><${Action} row=${row} /><span class="soft"><${Ago} time=${row.time} /></span></div>
+    ${row.subject && html`<div class="break"><bdi>${visible(row.subject)}</bdi></div>`}
+    ${row.detail && html`<div class="break soft"><bdi>${detailOf(row)}</bdi></div>`}
+    <div class="card-foot small soft"><span>by <code class="break">${visible(row.key_id || 'nobody')}</code></span>${row.address && html`<span class="break">from ${visible(row.address)}</span>`}</div>`;
 }
 
 function useTrail() {

@@ -18,7 +18,7 @@ const PAGES_MAX = 20;    // or so many pages were looked at
 const COLUMNS = [
   { id: 'name', label: 'Name', value: (row) => row.name, cell: (row) => html`
     <a class="with-icon" href=${row.href} tabindex="-1"><${Icon} name="file" /><${Name} text=${row.name} /></a>` },
-  { id: 'size', label: 'Size', end: true, width: '100px', value: (row) => row.size, cell: (row) => bytes(row.size) },
+  { id: 'size', label: 'Size', end: true, width: '100px', hide: 'phone', value: (row) => row.size, cell: (row) => bytes(row.size) },
   { id: 'deleted', label: 'Deleted', end: true, width: '120px', value: (row) => row.deleted, cell: (row) => html`<${Ago} time=${row.deleted} />` },
 ];
 

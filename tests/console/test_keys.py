@@ -185,6 +185,18 @@ class Keys(ConsoleCase):
             self.assertTrue(card.get_by_text(said).first.is_visible(), said)
         self.shown('audit-phone')
 
+    def test_the_grants_of_keys_fit_a_phone(self):
+        self.page.set_viewport_size(PHONE)
+        grant = 'files/a/prefix/that/is/longer/than/a/phone/is/wide/=read,list'
+        self.daemon.add_key('--name', 'long', '--grant', grant)
+        self.open('#/keys')
+        card = self.page.get_by_role('listitem').filter(has_text='long')
+        self.assertEqual(card.get_by_text(grant).evaluate('tag => tag.scrollWidth - tag.clientWidth'), 0)
+        card.get_by_text('never used').wait_for()
+        card.get_by_role('button', name='Revoke long').click()
+        self.dialog().get_by_role('button', name='Revoke key').click()
+        self.gone(card)
+
 
 class Grants(ConsoleCase):
     """What keys with few rights see: what they may, said plainly, and no control that they may not use."""
@@ -248,6 +260,16 @@ class Grants(ConsoleCase):
         self.button('Delete').click()
         self.dialog().get_by_role('button', name='Delete 1 object').click()
         self.toast('1 object deleted.')
+
+    def test_a_key_that_lists_all_and_writes_below_may_delete_there(self):
+        key = self.daemon.add_key('--name', 'below', '--grant', 'files=read,list', '--grant', 'files/runs/=write')
+        self.ask('PUT', '/files/runs/mine/x', body=b'x')
+        self.enter((key['key_id'], key['secret']))
+        self.open(address('buckets', 'files'))
+        self.page.get_by_label('Choose runs/').check()
+        self.button('Delete').click()
+        self.dialog().get_by_role('button', name=re.compile(r'^Delete \d+ objects')).wait_for()
+        self.dialog().get_by_role('button', name='Cancel').click()
 
     def test_a_key_for_metrics(self):
         self.enter(self.site.key('watcher'))

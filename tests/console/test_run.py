@@ -2,6 +2,7 @@
 import os
 
 from tests.support.checkpoints import expand_small
+from tests.support.browser import PHONE
 from tests.support.console import RUN, ConsoleCase, Site, address
 
 BUCKET, NAME = RUN.split('/')
@@ -185,11 +186,20 @@ class RunPage(ConsoleCase):
         self.assertEqual(figure.get_attribute('aria-pressed'), 'true')
         self.assertEqual(self.page.locator('tbody tr[data-at]').count(), int(figure.locator('.figure-value').inner_text()))
         figure.click()
-        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+        self.page.locator('.table-foot').get_by_text('60 workers', exact=True).wait_for()
+        self.assertEqual(figure.get_attribute('aria-pressed'), 'false')
+
+    def test_runs_tell_their_workers_on_a_phone_too(self):
+        self.page.set_viewport_size(PHONE)
+        self.open('#/runs')
+        row = self.page.locator('tbody tr[data-at]', has_text=RUN)
+        short = row.locator('td', has_text='/ 60').filter(visible=True)
+        self.assertRegex(short.inner_text(), r'^\d+ / 60$')
+        self.shown('runs-phone')
 
     def test_a_step_without_a_base_promises_nothing(self):
         self.open(place('steps', '0'))
-        self.page.get_by_text('Nothing to compare with: this step is whole.').first.wait_for()
+        self.count(self.page.get_by_text('Nothing to compare with: this step is whole.'), 2)  # in the facts, and where the map would be
 
     def test_an_unknown_tab_marks_the_one_that_is_shown(self):
         self.open(place('nothing'))
