@@ -156,6 +156,7 @@ class RunPage(ConsoleCase):
     def test_workers_by_keyboard(self):
         self.open(place('workers'))
         rows = self.page.locator('tbody tr[data-at]')
+        rows.first.wait_for()
         self.page.keyboard.press('/')
         self.page.keyboard.type('node-05')
         self.count(rows, 8)
@@ -196,6 +197,19 @@ class RunPage(ConsoleCase):
         short = row.locator('td', has_text='/ 60').filter(visible=True)
         self.assertRegex(short.inner_text(), r'^\d+ / 60$')
         self.shown('runs-phone')
+
+    def test_a_fleet_that_is_lost_is_not_up_to_date(self):
+        def lose(route):
+            reply = route.fetch()
+            body = reply.json()
+            for run in body['runs']:
+                run['fleet'] = {**run['fleet'], 'states': {state: 0 for state in run['fleet']['states']}, 'expired': 60, 'behind': 0, 'lag_steps': 0, 'lag_seconds': 0}
+            route.fulfill(response=reply, json=body)
+        self.page.route('**/v1/runs?*', lose)
+        self.open('#/runs')
+        row = self.page.locator('tbody tr[data-at]', has_text=RUN)
+        row.get_by_text('/ 60').filter(visible=True).wait_for()
+        self.assertNotIn('up to date', row.inner_text())
 
     def test_a_step_without_a_base_promises_nothing(self):
         self.open(place('steps', '0'))
