@@ -35,7 +35,9 @@ enum access {
 	ACCESS_OBJECT_ADMIN,      /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,          /* PERMISSION_READ on bucket/run/ */
 	ACCESS_RUN_FLEET,         /* the same, but not through grants of the bucket: for leases */
-	ACCESS_RUN_WRITE,         /* PERMISSION_WRITE on bucket/run/ */
+	/* as ACCESS_RUN_READ, or a shared URL of this very path (shared_url.h) */
+	ACCESS_RUN_OBJECT,
+	ACCESS_RUN_WRITE, /* PERMISSION_WRITE on bucket/run/ */
 	/* a Xet token (xet_token.h) whose key may still know of the token's bucket; handlers judge
 	 * object keys */
 	ACCESS_XET_READ,

@@ -6,6 +6,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/objects/conditional.h"
+#include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
 #include "base/digest/xxh3.h"
 #include "base/encode.h"
@@ -82,9 +83,12 @@ enum next steps_request_reply_json(struct exchange *exchange, int status, struct
 }
 
 enum next steps_request_reply_step(
-	struct exchange *exchange, int status, const struct step_message *step, bool with_tensors)
+	struct exchange *exchange, int status, struct step_message *step, bool with_tensors)
 {
 	struct buffer body;
+	struct error err = {0};
+	if (step_url_complete_step(exchange, step, &err) != 0)
+		return exchange_fail(exchange, &err);
 	buffer_init(&body, STEP_BODY_MAX_BYTES);
 	step_message_print(step, steps_request_name(exchange), with_tensors, &body);
 	char etag[33];

@@ -24,6 +24,7 @@ RULES = {
     'object admin': ('admin', 'place', False),
     'run read': ('read', 'place', True),
     'run fleet': ('read', 'place', False),
+    'run object': ('read', 'place', True),  # a shared URL opens it too: test_shared_urls
     'run write': ('write', 'place', False),
 }
 SETTINGS = ('Accelerate Analytics IntelligentTiering Inventory Metrics Notification').split()
@@ -122,9 +123,10 @@ NAMES = {
     'object tags write': 'PutObjectTagging DeleteObjectTagging',
     'object admin': 'GetObjectAcl PutObjectAcl PutObjectLegalHold PutObjectRetention',
     'run read': (
-        'RunStatus StepPath ListPins ListFolds GetPin ListSteps LatestStep GetStep StepObject '
-        'FoldObject StepChanges'
+        'RunStatus StepPath ListPins ListFolds GetPin ListSteps LatestStep GetStep '
+        'StepChanges'
     ),
+    'run object': 'StepObject FoldObject',
     'run write': (
         'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PutRollback DeleteRollback PublishStep PutPart '
         'DeleteStep'
@@ -756,7 +758,7 @@ def follow_runs(matrix, cell):
 
 PLANS = {
     'LiveEvents': follow_runs,
-    **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
+    **{name: read_run for name in (' '.join((NAMES['run read'], NAMES['run object'], 'ListReplicas GetReplica'))).split()},
     'RunWebhook': write_run(None),
     'RunSettings': write_run('{"keep_steps":64}'),
     'OpenRun': write_run(),

@@ -27,6 +27,7 @@ static const char *const accesses[] = {
 	[ACCESS_OBJECT_ADMIN] = "object admin",
 	[ACCESS_RUN_READ] = "run read",
 	[ACCESS_RUN_FLEET] = "run fleet",
+	[ACCESS_RUN_OBJECT] = "run object",
 	[ACCESS_RUN_WRITE] = "run write",
 	[ACCESS_XET_READ] = "token to read",
 	[ACCESS_XET_WRITE] = "token to write",
