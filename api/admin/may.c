@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/route/router.h"
-#include "api/xet/handlers.h"
+#include "api/xet/fetch_permit.h"
 #include "base/encode.h"
 
 #define MAY_CACHE_CONTROL "private, max-age=60"
@@ -37,6 +37,7 @@ static int read_target(struct exchange *exchange, struct span *out, struct error
 static bool find_path(struct span query, struct span *out_value, struct span *out_rest);
 static int judge_target(struct exchange *exchange, struct span target, struct error *err);
 static int judge_seated(struct exchange *exchange, struct error *err);
+static int may_judge_fetch(struct exchange *exchange, struct error *err);
 static struct seat take_seat(const struct exchange *exchange);
 static struct seat seat_of(struct span target);
 static void sit(struct exchange *exchange, const struct seat *seat);
@@ -47,7 +48,7 @@ static const struct kept_route {
 	const char *name;
 	int (*judge)(struct exchange *exchange, struct error *err);
 } kept_routes[] = {{"StepObject", NULL}, {"FoldObject", NULL}, {"GetStep", NULL},
-	{"LatestStep", NULL}, {"StepPath", NULL}, {"FetchRecords", fetch_records_judge}};
+	{"LatestStep", NULL}, {"StepPath", NULL}, {"FetchRecords", may_judge_fetch}};
 
 enum next may_begin(struct exchange *exchange)
 {
@@ -120,6 +121,14 @@ static int judge_seated(struct exchange *exchange, struct error *err)
 	if (router_prepare(exchange, err) != 0)
 		return -1;
 	return kept_routes[at].judge != NULL ? kept_routes[at].judge(exchange, err) : 0;
+}
+
+/* Whether the fetch URL is valid now, whatever the bytes. */
+static int may_judge_fetch(struct exchange *exchange, struct error *err)
+{
+	struct fetch_token token;
+	ASSERT(exchange->parameter_count == 1);
+	return fetch_permit_judge(exchange, exchange->parameters[0], &token, err);
 }
 
 static struct seat take_seat(const struct exchange *exchange)

@@ -234,11 +234,3 @@ enum next fetch_records_begin(struct exchange *exchange)
 	return fetch->range_count == 1 ? reply_one(exchange, fetch)
 				       : reply_several(exchange, fetch);
 }
-
-int fetch_records_judge(struct exchange *exchange, struct error *err)
-{
-	struct fetch *const fetch = arena_take(exchange->arena, sizeof(*fetch));
-	return fetch != NULL
-		? take_token(exchange, fetch, err)
-		: error_set(err, ERROR_NO_MEMORY, "The memory of the request ran out.");
-}

@@ -36,9 +36,6 @@ enum next get_chunk_resume(struct exchange *exchange);
 /* GET /xet/v1/fetch/{token}: sends chunk records to any caller that has a URL of a
  * reconstruction. */
 enum next fetch_records_begin(struct exchange *exchange);
-/* Whether the URL is valid now and its caller may still know of the bucket, whatever the bytes: for
- * GET /-/may. The exchange is prepared as for fetch_records_begin. Fails with denied. */
-int fetch_records_judge(struct exchange *exchange, struct error *err);
 
 /* Telemetry of clients, which is read and dropped because clients wait for the reply, and the
  * face's health. */
