@@ -68,9 +68,6 @@ class Edge:
     def write(self):
         """The files of contrib/edge, with what their reader is told to change."""
         temporary = ''.join(f'\t{kind}_temp_path {self.folder}/t;\n' for kind in KINDS)
-        ca, scheme = ('/etc/deltabucket-edge/origin-ca.pem', 'https')
-        if not self.origin.tls:
-            ca, scheme = self.ca, 'http'
         places = {
             'user www-data;\n': 'user root;\n' if os.geteuid() == 0 else '',
             'worker_rlimit_nofile 65536;\n': '',
@@ -79,9 +76,10 @@ class Edge:
             'listen 443 ssl;': f'listen 127.0.0.1:{self.port} ssl;',
             'server origin.example.com:9000;': f'server 127.0.0.1:{self.origin.port};',
             'proxy_ssl_name origin.example.com;': 'proxy_ssl_name localhost;',
-            'default https://origin;': f'default {scheme}://origin;',
+            'default https://origin;': f'default {"https" if self.origin.tls else "http"}://origin;',
             '/etc/deltabucket-edge/origin-ca.pem': self.origin.ca if self.origin.tls else self.ca,
             '/etc/deltabucket-edge/': f'{self.folder}/',
+            ' buffer=64k flush=10s;': ';',
             '/run/': f'{self.folder}/',
             '/var/log/nginx/': f'{self.folder}/',
             '/var/cache/nginx/': f'{self.folder}/',
@@ -112,21 +110,24 @@ class Edge:
                 raise RuntimeError(f'nginx does not listen: {self.log()}')
             time.sleep(0.02)
 
-    def log(self):
+    def log(self, *names):
+        """What nginx says of itself, or these files."""
         text = ''
-        for name in ('log', 'edge-error.log'):
+        for name in names or ('log', 'edge-error.log'):
             with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder, name), errors='replace') as log:
                 text += log.read()
         return text
+
+    def connect(self):
+        context = ssl.create_default_context(cafile=self.ca)
+        return http.client.HTTPSConnection('127.0.0.1', self.port, context=context, timeout=REPLY_SECONDS)
 
     def ask(self, target, token=None, headers=None, method='GET', body=None):
         """One request through the edge, on a connection of its own."""
         every = dict(headers or {})
         if token is not None:
             every['Authorization'] = f'Bearer {token}'
-        context = ssl.create_default_context(cafile=self.ca)
-        with contextlib.closing(http.client.HTTPSConnection('127.0.0.1', self.port, context=context,
-                                                            timeout=REPLY_SECONDS)) as connection:
+        with contextlib.closing(self.connect()) as connection:
             connection.request(method, target, body=body, headers=every)
             response = connection.getresponse()
             return Reply(response, response.read())
