@@ -49,8 +49,8 @@ int step_url_check(struct exchange *exchange, const struct object *object, struc
 	if (object->has_digest && span_equal_text(given, digest))
 		return 0;
 	exchange_add_header(exchange, "Cache-Control", "no-store");
-	return error_set(err, ERROR_NOT_FOUND,
-		"The object has other bytes than this URL names with v: it was made anew. Ask for the step or the path again.");
+	return error_set(err, ERROR_NO_KEY,
+		"The object has other bytes than the v of this URL names: it was made anew. Ask for the step or the path again.");
 }
 
 /* A reply to a shared URL that is not valid, which the caller's key has opened, must not stay in a

@@ -14,8 +14,9 @@
 int step_url_complete_step(struct exchange *exchange, struct step_message *step, struct error *err);
 int step_url_complete_path(struct exchange *exchange, struct path_message *path, struct error *err);
 
-/* Whether the object is the one of the request's `v`, if it has one. Fails with not_found, whose
- * reply no cache keeps. An object that is not made yet and has no digest passes. */
+/* Whether the object is the one of the request's `v`, if it has one. Fails with no_key, whose reply
+ * no cache keeps: readers then ask for their path again. An object that is not made yet and has no
+ * digest passes. */
 int step_url_check(struct exchange *exchange, const struct object *object, struct error *err);
 /* The Cache-Control of a reply with the object's bytes; static or in the arena. */
 const char *step_url_cache_control(struct exchange *exchange);

@@ -89,6 +89,9 @@ void http_client_free(struct http_client *client);
  * Release `response` with http_response_release in all cases. */
 int http_client_send(struct http_client *client, const struct http_request *request,
 	struct http_response *response, struct error *err);
+/* How many bytes of a target messages show, for "%.*s": without the query, which may have a
+ * signature. */
+int http_shown(const char *target);
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy.
  * Any thread. */
 void http_client_cancel(struct http_client *client);

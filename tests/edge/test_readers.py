@@ -133,7 +133,7 @@ class Readers(unittest.TestCase):
 
     def test_guesses_do_not_fill_the_cache(self):
         self.assertEqual(self.edge.ask(self.url, self.reader).status, 200)
-        grants = os.path.join(self.edge.folder, 'deltabucket-edge')
+        grants = os.path.join(self.edge.folder, 'deltabucket-grants')
         before = len(os.listdir(grants))
         self.assertEqual({self.edge.ask(self.url, f'guess-{number}').status for number in range(9)}, {401})
         self.assertEqual(len(os.listdir(grants)), before)
@@ -251,6 +251,7 @@ class Readers(unittest.TestCase):
             for _ in range(2):
                 polls = [pool.submit(self.edge.ask, target, self.reader) for _ in range(20)]
                 self.assertEqual({poll.result().status for poll in polls}, {204})
+                time.sleep(1.5)
         self.assertLess(sent_by(self.daemon, 'LatestStep')[0] - before, 20)
 
     def test_fetch_urls_of_xet(self):
@@ -259,7 +260,8 @@ class Readers(unittest.TestCase):
         put = self.edge.ask('/data/a', ROOT_TOKEN, method='PUT', body=content)
         self.assertEqual(put.status, 200)
         name = self.daemon.request('HEAD', '/data/a').headers['x-deltabucket-file-hash']
-        read = self.edge.ask('/api/buckets/main/data/xet-read-token', ROOT_TOKEN).json()
+        key = self.key('data=read')
+        read = self.edge.ask('/api/buckets/main/data/xet-read-token', key['token']).json()
         self.assertEqual(read['casUrl'], self.edge.endpoint + '/xet')
         plan = self.edge.ask(f'/xet/v2/reconstructions/{name}', read['accessToken']).json()
         [[entry]] = plan['xorbs'].values()
@@ -277,10 +279,15 @@ class Readers(unittest.TestCase):
         self.assertEqual(self.edge.ask(target, headers={'Range': 'bytes=0-999999999'}).status, 403)
         forged = other_letter(target, -9)
         self.assertEqual([self.edge.ask(forged, token, asked).status for token in (None, ROOT_TOKEN)], [403, 403])
-        self.assertNotIn(target, self.edge.log('edge-access.log'))
+        self.assertNotIn(target, self.edge.log('access.log'))
         with self.away():
             self.assertEqual(self.edge.ask(target, headers=asked).body, direct.body)
             self.assertGreaterEqual(self.edge.ask(forged, headers=asked).status, 401)
+        self.daemon.admin('keys', 'revoke', key['key_id'])
+        limit = time.monotonic() + REPLY_SECONDS
+        while self.edge.ask(target, headers=asked).status != 403:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.1)
 
     def test_all_else_passes(self):
         """Writes, signatures, and objects with a name that only looks like a step's."""
@@ -318,7 +325,7 @@ class Settings(unittest.TestCase):
             other.publish_all(0, 0)
             moved = url.replace('/r/', '/s/')
             self.assertEqual(edge.ask(moved).status, 403)
-            logged = edge.log('edge-access.log')
+            logged = edge.log('access.log')
             self.assertIn(plain.split('?')[0], logged)
             for secret in ('sign=', ROOT_TOKEN):
                 self.assertNotIn(secret, logged)
@@ -328,6 +335,18 @@ class Settings(unittest.TestCase):
             self.assertNotEqual(edge.ask(forged).status, 200)
             self.assertNotEqual(edge.ask(plain).status, 200)
             daemon.start()
+
+    def test_the_host_is_part_of_the_key(self):
+        """On a virtual host the same path means an object of that bucket, and `/-/may` too."""
+        with Daemon(arguments=(*ARGUMENTS, '--domain', 'edge.test')) as daemon, Edge(daemon, SHORT) as edge:
+            Run(daemon, 'r').publish_all(0, 0)
+            url = url_of(daemon, R)
+            daemon.request('PUT', '/trap')
+            for key in ('-/may', url.split('?')[0][1:]):
+                self.assertEqual(daemon.request('PUT', f'/trap/{key}', b'another').status, 200)
+            self.assertEqual(edge.ask(url, ROOT_TOKEN, {'Host': 'trap.edge.test'}).body, b'another')
+            self.assertEqual(edge.ask(url, 'none').status, 401)
+            self.assertEqual(edge.ask(url, ROOT_TOKEN).body, shard(weights(0)))
 
     def test_an_origin_with_another_name_is_not_asked(self):
         changes = {'proxy_ssl_name origin.example.com;': 'proxy_ssl_name elsewhere.example.com;'}

@@ -77,12 +77,12 @@ class Edge:
             'server origin.example.com:9000;': f'server 127.0.0.1:{self.origin.port};',
             'proxy_ssl_name origin.example.com;': 'proxy_ssl_name localhost;',
             'default https://origin;': f'default {"https" if self.origin.tls else "http"}://origin;',
-            '/etc/deltabucket-edge/origin-ca.pem': self.origin.ca if self.origin.tls else self.ca,
-            '/etc/deltabucket-edge/': f'{self.folder}/',
+            '/etc/nginx/origin-ca.pem': self.origin.ca if self.origin.tls else self.ca,
+            '/etc/nginx/': f'{self.folder}/',
             ' buffer=64k flush=10s;': ';',
             '/run/': f'{self.folder}/',
             '/var/log/nginx/': f'{self.folder}/',
-            '/var/cache/nginx/': f'{self.folder}/',
+            '/var/cache/': f'{self.folder}/',
             **self.changes,
         }
         unused = set(places)
@@ -113,7 +113,7 @@ class Edge:
     def log(self, *names):
         """What nginx says of itself, or these files."""
         text = ''
-        for name in names or ('log', 'edge-error.log'):
+        for name in names or ('log', 'error.log'):
             with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder, name), errors='replace') as log:
                 text += log.read()
         return text
