@@ -1,6 +1,6 @@
 /* The routes for operators and Prometheus: health (the process runs), ready (the catalog can be
  * read and no stop has begun), metrics, keys, buckets, gc, scrub, damage and the holds of backups;
- * and the CA, which clients fetch first. */
+ * the CA, which clients fetch first; and what caches ask before they answer a reader. */
 #include "api/route/router.h"
 
 #include "api/admin/admin_audit.h"
@@ -16,6 +16,7 @@
 #include "api/admin/admin_signed_urls.h"
 #include "api/admin/admin_storage.h"
 #include "api/admin/admin_usage.h"
+#include "api/admin/may.h"
 #include "api/exchange/readiness.h"
 #include "api/live/handlers.h"
 #include "api/live/server_warnings.h"
@@ -62,6 +63,8 @@ const struct route admin_routes[] = {
 		admin_ready_begin, NULL, NULL},
 	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", admin_ca_begin,
 		NULL, NULL},
+	{GET_HEAD, "/-/may", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "May", may_begin, NULL,
+		NULL},
 	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
 		admin_metrics_begin, NULL, admin_metrics_resume},
 	{GET_HEAD, "/-/overview", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "Overview",

@@ -79,7 +79,7 @@ MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready GetCa ConsolePage ConsoleFile SignIn AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
+        'Health Ready GetCa May ConsolePage ConsoleFile SignIn AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
@@ -254,6 +254,7 @@ PLACED = {
     'ResolveFile',
     'HotLoad',
     'HotLoadStatus',
+    'May',
     'MoveHubBucket',
     'CreateHubBucket',
 }
@@ -477,6 +478,17 @@ def read_run(matrix, cell):
     if cell.name == 'FoldObject':
         cell.parameters.update({'steps': '0-4', 'name*': 'delta/delta.safetensors'})
         cell.ok = (404,)  # none is made; test_replies_to_those_that_may_not
+
+
+def may_outcome(cell):
+    """That of a read of the run, whose existence is not asked."""
+    outcome = judge(cell.caller, cell.bucket, 'read', f'{cell.place}/')
+    return ALLOWED if cell.caller.is_root else outcome
+
+
+def may_read(matrix, cell):
+    cell.query['path'] = f'/v1/runs/{cell.bucket.name}/{cell.place}/steps/0'
+    cell.ok = (204,)
 
 
 def write_run(body='', ok=(200,)):
@@ -780,6 +792,7 @@ PLANS = {
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
+    'May': may_read,
     'ConsolePage': console_page,
     'ConsoleFile': console_file,
     'ListHubBuckets': name_owner,
@@ -888,4 +901,5 @@ OUTCOMES = {
         for name in NAMES[access].split()
     },
     'DeleteObjects': delete_objects_outcome,
+    'May': may_outcome,
 }
