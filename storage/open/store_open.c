@@ -23,6 +23,7 @@
 #include "storage/step_jobs/fleet_worker.h"
 #include "storage/step_jobs/webhook_worker.h"
 #include "storage/upkeep/lifecycle_worker.h"
+#include "storage/upkeep/pack_shipper.h"
 #include "storage/upkeep/sweeper.h"
 #include "storage/xet/made_file.h"
 #include "storage/xet/shard_turns.h"
@@ -36,6 +37,7 @@ struct store_threads {
 	struct catalog_checker *catalog_checker;
 	struct checkpointer *checkpointer;
 	struct journal_keeper *journal_keeper; /* NULL: the store is only read */
+	struct pack_shipper *pack_shipper;     /* NULL: packs lie in a folder */
 	struct sweeper *sweeper;
 	struct lifecycle_worker *lifecycle_worker;
 	struct fleet_worker *fleet_worker;
@@ -130,7 +132,9 @@ static struct store_params params_of(const struct store_options *options)
 		.disk_reserve = options->disk_reserve,
 		.pack_max_bytes = options->pack_max_bytes,
 		.fast_etags = options->fast_etags,
-		.memory_packs = options->memory_packs};
+		.memory_packs = options->memory_packs,
+		.open_backend = options->open_backend,
+		.backend_owner = options->backend_owner};
 }
 
 static int open_all(struct store *store, struct error *err)
@@ -237,6 +241,7 @@ static void start_workers(struct store *store)
 	struct store_parts *const parts = store_parts(store);
 	struct store_threads *const threads = parts->threads;
 	const struct store_options *const options = &threads->options;
+	threads->pack_shipper = pack_shipper_start(store, options->pack_open_ms);
 	threads->sweeper = sweeper_start(store);
 	threads->lifecycle_worker = lifecycle_worker_start(
 		store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
@@ -263,6 +268,7 @@ static void stop_threads(const struct store_parts *parts)
 	gc_stop(parts->gc);
 	lifecycle_worker_stop(threads->lifecycle_worker);
 	sweeper_stop(threads->sweeper);
+	pack_shipper_stop(threads->pack_shipper);
 	catalog_checker_stop(threads->catalog_checker);
 	journal_keeper_stop(threads->journal_keeper);
 	checkpointer_stop(threads->checkpointer);
