@@ -8,6 +8,7 @@
 #include "api/auth/presigned_v4.h"
 #include "api/auth/signed_url.h"
 #include "api/route/hub_name.h"
+#include "api/route/router.h"
 #include "base/format/json_node.h"
 
 enum {
@@ -29,6 +30,8 @@ static int print_url(const struct url_signer *signer, const struct url_request *
 	struct json_writer *json, struct error *err);
 static int parse_request(struct exchange *exchange, const struct json_node *node,
 	struct url_request *out, struct error *err);
+static int check_path(
+	struct exchange *exchange, const struct url_request *request, struct error *err);
 static bool parse_method(const struct json_node *node, enum method *out);
 static int parse_key(const struct json_node *node, struct url_request *out, struct error *err);
 static int parse_query(const struct json_node *node, struct url_request *out, struct error *err);
@@ -144,7 +147,25 @@ static int parse_request(struct exchange *exchange, const struct json_node *node
 	if (hub_name_check_bucket(exchange->context->default_namespace, out->bucket, err) != 0 ||
 		parse_key(json_node_member(node, "key"), out, err) != 0)
 		return -1;
-	return parse_query(json_node_member(node, "query"), out, err);
+	return check_path(exchange, out, err) != 0
+		? -1
+		: parse_query(json_node_member(node, "query"), out, err);
+}
+
+/* Some paths below a possible name are the server's own, such as /oauth/device. */
+static int check_path(
+	struct exchange *exchange, const struct url_request *request, struct error *err)
+{
+	char *const path = arena_format(exchange->arena, "/%.*s%s%.*s", (int)request->bucket.len,
+		(const char *)request->bucket.data, request->key.len > 0 ? "/" : "",
+		(int)request->key.len, (const char *)request->key.data);
+	if (path == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return router_is_of_bucket(span_text(path))
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "this path below /%.*s/ is one of the server's own, and no object has it.",
+			  (int)request->bucket.len, (const char *)request->bucket.data);
 }
 
 static bool parse_method(const struct json_node *node, enum method *out)

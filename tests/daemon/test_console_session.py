@@ -268,6 +268,9 @@ class Console(unittest.TestCase):
         cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'k'}
         for bucket in ('-', 'v1', 'api', 'console', 'xet', 'buckets', 'hot_load', '', '..', 'a/b'):
             self.sign(cookie, {**read, 'bucket': bucket}, status=400)
+        for bucket, key, status in (('oauth', 'device', 400), ('oauth', 'device/x', 400), ('oauth', 'x', 200), ('oauth', 'device-x', 200),
+                                    ('minio', 'health/live', 400), ('minio', 'x', 200)):
+            self.sign(cookie, {'method': 'POST', 'bucket': bucket, 'key': key}, status=status)
         for wrong in ({'method': 'OPTIONS'}, {'method': 7}, {'key': ''}, {'key': 'k' * 1025}, {'key': 'a\0b'}, {'query': []}, {'query': {'a': 1}},
                       {'query': {'X-Amz-Signature': 'x'}}, {'query': {'x-amz-expires': '9'}}, {'query': {'': 'x'}},
                       {'query': {str(i): '' for i in range(33)}}):
