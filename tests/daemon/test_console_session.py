@@ -304,6 +304,7 @@ class Console(unittest.TestCase):
                 ('DELETE', f'/-/keys/{key["key_id"]}', None, 204, ('key_revoked', key['key_id'], '')),
                 ('DELETE', '/-/keys/nobody', None, 404, None),
                 ('PUT', '/audited-one', b'', 200, ('bucket_made', 'audited-one', '')),
+                ('PUT', '/audited-one', b'', 200, None),  # it is there
                 ('PUT', '/audited-one?tagging', b'<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>', 200,
                  ('bucket_settings', 'audited-one', 'PutBucketTagging')),
                 ('PUT', '/audited-one/key', b'x', 200, None),
@@ -314,7 +315,9 @@ class Console(unittest.TestCase):
                 ('POST', run, b'{}', 200, None),
                 ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
                 ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
-                ('POST', '/-/gc', b'{"dry_run":true}', 200, ('gc', '', '{"dry_run":true}'))):
+                ('POST', '/-/gc', b'{"dry_run":true}', 200, None),
+                ('POST', '/-/gc', b'{"dry_run":false}', 200, ('gc', '', '{"dry_run":false}')),
+                ('POST', '/-/gc', b'', 200, ('gc', '', ''))):
             self.assertEqual(self.daemon.request(method, target, body).status, status, (method, target))
             wanted += [(*entry, *root)] if entry else []
         entries = self.audit(limit=1000).json()['entries']
@@ -328,7 +331,7 @@ class Console(unittest.TestCase):
 
     def test_the_audit_trail_has_pages(self):
         for _ in range(3):
-            self.daemon.request('POST', '/-/gc', b'{"dry_run":true}')
+            self.add_key()
         whole = self.audit(limit=1000).json()
         self.assertNotIn('next', whole)
         pages, before = [], 2 ** 62
