@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "api/auth/audit_note.h"
 #include "api/auth/presigned_v4.h"
 #include "api/auth/signed_url.h"
 #include "api/route/hub_name.h"
@@ -21,6 +22,7 @@ enum {
 	EXPIRES_OTHER_MAX_S = 3600
 };
 
+static struct call *audit_of_long(struct exchange *exchange, const struct json_node *root);
 static int read_expires(const struct json_node *root, int64_t *out_s, struct error *err);
 static int sign_all(struct exchange *exchange, const struct json_node *root, struct buffer *body,
 	struct error *err);
@@ -53,13 +55,50 @@ enum next admin_signed_urls_finish(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	const int outcome = sign_all(exchange, root, &body, &err);
+	struct call *const audit = outcome == 0 ? audit_of_long(exchange, root) : NULL;
 	json_node_free(root);
-	if (outcome == 0) {
-		exchange_add_header(exchange, "Cache-Control", "no-store");
-		return exchange_reply_buffer(exchange, 200, "application/json", &body);
+	if (outcome != 0) {
+		buffer_release(&body);
+		return exchange_fail(exchange, &err);
 	}
-	buffer_release(&body);
-	return exchange_fail(exchange, &err);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	const enum next next = exchange_reply_buffer(exchange, 200, "application/json", &body);
+	return audit != NULL ? exchange_await(exchange, audit) : next;
+}
+
+/* The reply was set before the wait. */
+enum next admin_signed_urls_resume(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (exchange->reply.status != 200)
+		return NEXT_REPLY;
+	return call_outcome(exchange->call, &err) != 0
+		? exchange_fail(exchange, &err)
+		: exchange_reply_body(
+			  exchange, 200, "application/json", buffer_span(&exchange->reply.bytes));
+}
+
+/* URLs that outlive an hour stand in the audit trail before anybody has them: the first one, and
+ * how many they are. NULL: they do not live that long. */
+static struct call *audit_of_long(struct exchange *exchange, const struct json_node *root)
+{
+	const struct json_node *const requests = json_node_member(root, "requests");
+	const struct json_node *const first = json_node_at(requests, 0);
+	struct span bucket = {NULL, 0};
+	struct span key = {NULL, 0};
+	struct error ignored = {0};
+	int64_t expires_s = EXPIRES_DEFAULT_S;
+	if (read_expires(root, &expires_s, &ignored) != 0 || expires_s <= EXPIRES_OTHER_MAX_S)
+		return NULL;
+	json_node_text(json_node_member(first, "bucket"), &bucket);
+	json_node_text(json_node_member(first, "key"), &key);
+	const char *const subject = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len,
+		(const char *)bucket.data, (int)key.len, (const char *)key.data);
+	const char *const detail = arena_format(exchange->arena, "%zu for %lld seconds",
+		json_node_count(requests), (long long)expires_s);
+	const struct audit_entry entry =
+		audit_note_entry(exchange, "urls_signed", span_text(subject), span_text(detail));
+	return audit_call(exchange->context->store, &entry);
 }
 
 static int sign_all(struct exchange *exchange, const struct json_node *root, struct buffer *body,

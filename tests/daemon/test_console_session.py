@@ -329,6 +329,18 @@ class Console(unittest.TestCase):
         self.assertEqual([self.audit(limit=1).json()['entries'][0][name] for name in ('action', 'key_id', 'detail')],
                          ['key_made', 'control', 'by-hand'])
 
+    def test_urls_that_outlive_an_hour_are_audited_before_they_are_told(self):
+        cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'run/ä'}
+        before = self.audit(limit=1).json()['entries'][0]['id']
+        self.assertEqual(len(self.sign(cookie, read, expires_s=3600)), 1)
+        self.assertEqual(self.audit(limit=1).json()['entries'][0]['id'], before)
+        self.assertEqual(len(self.sign(cookie, read, {**read, 'key': 'x'}, expires_s=3601)), 2)
+        self.sign(cookie, {**read, 'method': 'PUT'}, expires_s=3601, status=400)
+        entries = self.audit(limit=2).json()['entries']
+        self.assertEqual([entries[0][name] for name in ('action', 'subject', 'detail', 'key_id')],
+                         ['urls_signed', 'weights/run/ä', '2 for 3601 seconds', ROOT_ID])
+        self.assertEqual(entries[1]['id'], before)
+
     def test_the_audit_trail_has_pages(self):
         for _ in range(3):
             self.add_key()
