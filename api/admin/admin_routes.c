@@ -119,7 +119,7 @@ const struct route admin_routes[] = {
 		"AddSessionLink", admin_session_link_begin, admin_session_link_finish,
 		admin_session_link_resume},
 	{METHOD_POST, "/-/signed-urls", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_steps, "SignUrls",
-		admin_signed_urls_begin, admin_signed_urls_finish, NULL},
+		admin_signed_urls_begin, admin_signed_urls_finish, admin_signed_urls_resume},
 	{METHOD_GET, "/-/audit", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListAudit",
 		admin_audit_begin, NULL, NULL},
 	{.pattern = NULL},

@@ -144,6 +144,19 @@ enum next router_resume(struct exchange *exchange)
 	return audited(exchange, exchange->route->resume(exchange));
 }
 
+bool router_is_of_bucket(struct span path)
+{
+	struct match match;
+	const struct span below = span_slice(path, 1, path.len);
+	if (span_find(below, '/') >= 0 && find_family(path, false) != s3_family)
+		return false;
+	for (const struct route *route = s3_routes; route->pattern != NULL; route++)
+		if (route->pattern[1] != '{' &&
+			match_segments(span_text(route->pattern + 1), below, &match))
+			return false;
+	return true;
+}
+
 struct span router_log_path(const struct exchange *exchange)
 {
 	if (exchange->route != NULL && strstr(exchange->route->pattern, "{token}") != NULL)

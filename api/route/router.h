@@ -31,6 +31,9 @@ int router_prepare(struct exchange *exchange, struct error *err);
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);
+/* Whether the path of a signed request, which need not be encoded, means a bucket or one of its
+ * keys whatever the method and the query, and nothing of the server's own. */
+bool router_is_of_bucket(struct span path);
 /* The path as a log may show it. A path with the parameter {token} is a secret; the route's pattern
  * replaces it. */
 struct span router_log_path(const struct exchange *exchange);

@@ -268,6 +268,9 @@ class Console(unittest.TestCase):
         cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'k'}
         for bucket in ('-', 'v1', 'api', 'console', 'xet', 'buckets', 'hot_load', '', '..', 'a/b'):
             self.sign(cookie, {**read, 'bucket': bucket}, status=400)
+        for bucket, key, status in (('oauth', 'device', 400), ('oauth', 'device/x', 400), ('oauth', 'x', 200), ('oauth', 'device-x', 200),
+                                    ('minio', 'health/live', 400), ('minio', 'x', 200)):
+            self.sign(cookie, {'method': 'POST', 'bucket': bucket, 'key': key}, status=status)
         for wrong in ({'method': 'OPTIONS'}, {'method': 7}, {'key': ''}, {'key': 'k' * 1025}, {'key': 'a\0b'}, {'query': []}, {'query': {'a': 1}},
                       {'query': {'X-Amz-Signature': 'x'}}, {'query': {'x-amz-expires': '9'}}, {'query': {'': 'x'}},
                       {'query': {str(i): '' for i in range(33)}}):
@@ -301,6 +304,7 @@ class Console(unittest.TestCase):
                 ('DELETE', f'/-/keys/{key["key_id"]}', None, 204, ('key_revoked', key['key_id'], '')),
                 ('DELETE', '/-/keys/nobody', None, 404, None),
                 ('PUT', '/audited-one', b'', 200, ('bucket_made', 'audited-one', '')),
+                ('PUT', '/audited-one', b'', 200, None),  # it is there
                 ('PUT', '/audited-one?tagging', b'<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>', 200,
                  ('bucket_settings', 'audited-one', 'PutBucketTagging')),
                 ('PUT', '/audited-one/key', b'x', 200, None),
@@ -311,7 +315,9 @@ class Console(unittest.TestCase):
                 ('POST', run, b'{}', 200, None),
                 ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
                 ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
-                ('POST', '/-/gc', b'{"dry_run":true}', 200, ('gc', '', '{"dry_run":true}'))):
+                ('POST', '/-/gc', b'{"dry_run":true}', 200, None),
+                ('POST', '/-/gc', b'{"dry_run":false}', 200, ('gc', '', '{"dry_run":false}')),
+                ('POST', '/-/gc', b'', 200, ('gc', '', ''))):
             self.assertEqual(self.daemon.request(method, target, body).status, status, (method, target))
             wanted += [(*entry, *root)] if entry else []
         entries = self.audit(limit=1000).json()['entries']
@@ -323,9 +329,21 @@ class Console(unittest.TestCase):
         self.assertEqual([self.audit(limit=1).json()['entries'][0][name] for name in ('action', 'key_id', 'detail')],
                          ['key_made', 'control', 'by-hand'])
 
+    def test_urls_that_outlive_an_hour_are_audited_before_they_are_told(self):
+        cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'run/ä'}
+        before = self.audit(limit=1).json()['entries'][0]['id']
+        self.assertEqual(len(self.sign(cookie, read, expires_s=3600)), 1)
+        self.assertEqual(self.audit(limit=1).json()['entries'][0]['id'], before)
+        self.assertEqual(len(self.sign(cookie, read, {**read, 'key': 'x'}, expires_s=3601)), 2)
+        self.sign(cookie, {**read, 'method': 'PUT'}, expires_s=3601, status=400)
+        entries = self.audit(limit=2).json()['entries']
+        self.assertEqual([entries[0][name] for name in ('action', 'subject', 'detail', 'key_id')],
+                         ['urls_signed', 'weights/run/ä', '2 for 3601 seconds', ROOT_ID])
+        self.assertEqual(entries[1]['id'], before)
+
     def test_the_audit_trail_has_pages(self):
         for _ in range(3):
-            self.daemon.request('POST', '/-/gc', b'{"dry_run":true}')
+            self.add_key()
         whole = self.audit(limit=1000).json()
         self.assertNotIn('next', whole)
         pages, before = [], 2 ** 62
