@@ -500,8 +500,9 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
 {
+	ASSERT(at < run->count && table->total > 0);
 	struct replica *const replica = run->replicas[at];
-	ASSERT(at < run->count && table->total > 0 && replica->is_counted);
+	ASSERT(replica->is_counted);
 	replica_changes_note_removal(table, replica);
 	replica_counts_take(&run->counts, &replica->counted);
 	lease_heap_remove(&table->leases, &replica->lease);

@@ -24,6 +24,7 @@ class Pages(ConsoleCase):
 
     def test_a_step(self):
         self.visit('step', address('runs', *RUN.split('/'), 'steps', '3'))
+        self.page.get_by_role('region', name='Map of changed weights').wait_for()
 
     def test_workers(self):
         self.visit('workers', address('runs', *RUN.split('/'), 'workers'), 'No space is left')
