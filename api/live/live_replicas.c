@@ -4,7 +4,7 @@
 #include "api/live/live_replicas.h"
 
 #include "api/auth/authorise.h"
-#include "api/live/live_text.h"
+#include "api/exchange/server_event.h"
 #include "base/digest/xxh3.h"
 #include "storage/core/run_feed.h"
 
@@ -57,7 +57,7 @@ void live_replicas_end_event(struct live_replicas *replicas, struct buffer *out)
 	if (!replicas->is_telling)
 		return;
 	json_writer_end(&replicas->json, ']');
-	live_text_end(out, &replicas->json);
+	server_event_end(out, &replicas->json);
 	replicas->is_telling = false;
 }
 
@@ -141,10 +141,10 @@ static enum live_told reset(struct live_replicas *replicas, struct exchange *exc
 {
 	struct json_writer json;
 	struct error ignored = {0};
-	live_text_begin(out, "reset", &json);
+	server_event_begin(out, "reset", &json);
 	json_writer_text(&json, "reason", span_text(reason));
 	json_writer_text(&json, "run", replicas->name);
-	live_text_end(out, &json);
+	server_event_end(out, &json);
 	if (replicas->has_ended)
 		return LIVE_DONE;
 	const struct run_ref run = replicas->follow.run;
@@ -171,7 +171,7 @@ static enum live_told begin_event(struct live_replicas *replicas, struct exchang
 	replicas->facts = facts;
 	replicas->is_telling = true;
 	replicas->told = 0;
-	live_text_begin(out, "replicas", &replicas->json);
+	server_event_begin(out, "replicas", &replicas->json);
 	json_writer_text(&replicas->json, "run", replicas->name);
 	print_facts(list, &replicas->json);
 	json_writer_array(&replicas->json, "removed");
