@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/auth/authorise.h"
+#include "api/exchange/page_query.h"
 #include "api/objects/conditional.h"
 #include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
@@ -55,18 +56,11 @@ bool steps_request_number(struct exchange *exchange, const char *name, bool *out
 bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most,
 	uint64_t *out_limit, enum next *out_next)
 {
-	bool has;
-	ASSERT(fallback > 0 && fallback <= most);
-	*out_limit = fallback;
-	if (!steps_request_number(exchange, "limit", &has, out_limit, out_next))
-		return false;
-	if (*out_limit == 0) {
-		*out_next = steps_error_invalid(exchange, "limit", "must be at least 1");
-		return false;
-	}
-	if (*out_limit > most)
-		*out_limit = most;
-	return true;
+	struct error err = {0};
+	if (page_query_limit(exchange, fallback, most, out_limit, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
 }
 
 enum next steps_request_resume_empty(struct exchange *exchange)

@@ -11,6 +11,7 @@ static size_t find_step(const struct replica_counts *counts, uint64_t step, bool
 static bool replica_counts_is_before(const void *element, const void *key);
 static void add_holder(struct replica_counts *counts, uint64_t step);
 static void take_holder(struct replica_counts *counts, uint64_t step);
+static void note_oldest(struct replica_counts *counts);
 
 void replica_counts_release(struct replica_counts *counts)
 {
@@ -21,48 +22,37 @@ void replica_counts_release(struct replica_counts *counts)
 void replica_counts_add(struct replica_counts *counts, const struct replica_counted *replica)
 {
 	if (replica->expired) {
-		counts->expired++;
+		counts->all.expired++;
 		return;
 	}
 	ASSERT(replica->state < REPLICA_STATE_COUNT);
-	counts->states[replica->state]++;
+	counts->all.states[replica->state]++;
 	if (replica->has_step)
 		add_holder(counts, replica->step);
 	else
-		counts->without_step++;
+		counts->all.without_step++;
 }
 
 void replica_counts_take(struct replica_counts *counts, const struct replica_counted *replica)
 {
 	if (replica->expired) {
-		ASSERT(counts->expired > 0);
-		counts->expired--;
+		ASSERT(counts->all.expired > 0);
+		counts->all.expired--;
 		return;
 	}
-	ASSERT(counts->states[replica->state] > 0);
-	counts->states[replica->state]--;
+	ASSERT(counts->all.states[replica->state] > 0);
+	counts->all.states[replica->state]--;
 	if (replica->has_step)
 		take_holder(counts, replica->step);
 	else
-		counts->without_step--;
-}
-
-void replica_counts_sum(const struct replica_counts *counts, struct fleet_counts *out)
-{
-	*out = (struct fleet_counts){.expired = counts->expired,
-		.without_step = counts->without_step,
-		.has_oldest = counts->step_count > 0};
-	memcpy(out->states, counts->states, sizeof(out->states));
-	if (out->has_oldest)
-		out->oldest = counts->steps[0].step;
+		counts->all.without_step--;
 }
 
 void replica_counts_fleet(
 	const struct replica_counts *counts, uint64_t target, struct replica_fleet *out)
 {
-	*out = (struct replica_fleet){.newest = 0};
-	replica_counts_sum(counts, &out->counts);
-	if (!out->counts.has_oldest)
+	*out = (struct replica_fleet){.counts = counts->all};
+	if (counts->step_count == 0)
 		return;
 	out->newest = counts->steps[counts->step_count - 1].step;
 	for (size_t i = 0; i < counts->step_count; i++) {
@@ -100,6 +90,7 @@ static void add_holder(struct replica_counts *counts, uint64_t step)
 		(counts->step_count - at) * sizeof(*counts->steps));
 	counts->steps[at] = (struct step_holders){step, 1};
 	counts->step_count++;
+	note_oldest(counts);
 }
 
 static void take_holder(struct replica_counts *counts, uint64_t step)
@@ -112,4 +103,11 @@ static void take_holder(struct replica_counts *counts, uint64_t step)
 	counts->step_count--;
 	memmove(&counts->steps[at], &counts->steps[at + 1],
 		(counts->step_count - at) * sizeof(*counts->steps));
+	note_oldest(counts);
+}
+
+static void note_oldest(struct replica_counts *counts)
+{
+	counts->all.has_oldest = counts->step_count > 0;
+	counts->all.oldest = counts->step_count > 0 ? counts->steps[0].step : 0;
 }

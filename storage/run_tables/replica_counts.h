@@ -17,9 +17,7 @@ struct step_holders {
 	size_t replicas; /* with a lease that hold it; above 0 */
 };
 struct replica_counts {
-	uint64_t states[REPLICA_STATE_COUNT];
-	uint64_t expired;
-	uint64_t without_step;
+	struct fleet_counts all;
 	struct step_holders *steps; /* in rising order */
 	size_t step_count;
 	size_t step_capacity;
@@ -29,8 +27,6 @@ void replica_counts_release(struct replica_counts *counts);
 void replica_counts_add(struct replica_counts *counts, const struct replica_counted *replica);
 /* `replica` says what it said when it was added. */
 void replica_counts_take(struct replica_counts *counts, const struct replica_counted *replica);
-/* The sums alone. */
-void replica_counts_sum(const struct replica_counts *counts, struct fleet_counts *out);
 /* Around the step to serve. Costs one look at each step that is held. */
 void replica_counts_fleet(
 	const struct replica_counts *counts, uint64_t target, struct replica_fleet *out);

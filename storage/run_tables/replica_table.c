@@ -153,7 +153,7 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 	bool found = false;
 	size_t at = of_run == NULL ? 0 : find_place(of_run, page->after, &found);
 	if (of_run != NULL)
-		replica_counts_sum(&of_run->counts, counts);
+		*counts = of_run->counts.all;
 	for (at += found; of_run != NULL && at < of_run->count && taken < page->limit; at++) {
 		const struct replica *const replica = of_run->replicas[at];
 		replica_table_copy(of_run, replica, arena, &out[taken].row);
