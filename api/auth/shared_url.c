@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/exchange/route.h"
-#include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/little_endian.h"
 
@@ -26,22 +25,24 @@ int64_t shared_url_expiry_s(int64_t now_ms)
 	return (now_ms / 1000 / SHARED_URL_HOUR_S + 2) * SHARED_URL_HOUR_S;
 }
 
-void shared_url_sign(const struct api_context *context, const struct shared_url *url,
+void shared_url_key_init(struct shared_url_key *key, const struct api_context *context)
+{
+	hmac_sha256(span_of(context->token_key, sizeof(context->token_key)), span_text(purpose),
+		key->bytes);
+}
+
+void shared_url_sign(const struct shared_url_key *key, const struct shared_url *url,
 	char out[SHARED_URL_SIGN_TEXT_BYTES])
 {
-	uint8_t key[SHA256_BYTES];
 	uint8_t signature[SHA256_BYTES];
 	struct buffer text;
 	ASSERT(url->bucket.id != 0 && url->digest.len == SHARED_URL_DIGEST_CHARACTERS);
-	hmac_sha256(
-		span_of(context->token_key, sizeof(context->token_key)), span_text(purpose), key);
 	buffer_init(&text, TEXT_MAX_BYTES);
 	print_text(url, &text);
 	ASSERT(!buffer_failed(&text));
-	hmac_sha256(span_of(key, sizeof(key)), buffer_span(&text), signature);
+	hmac_sha256(span_of(key->bytes, sizeof(key->bytes)), buffer_span(&text), signature);
 	encode_hex(span_of(signature, SHARED_URL_SIGN_BYTES), out);
 	buffer_release(&text);
-	explicit_bzero(key, sizeof(key));
 }
 
 bool shared_url_is_present(struct exchange *exchange)
@@ -120,10 +121,13 @@ static struct span object_of(struct exchange *exchange)
 static bool is_signed(struct exchange *exchange, const struct shared_url *url)
 {
 	char expected[SHARED_URL_SIGN_TEXT_BYTES];
+	struct shared_url_key key;
 	struct span given;
 	if (!exchange_query(exchange, "sign", &given))
 		return false;
-	shared_url_sign(exchange->context, url, expected);
+	shared_url_key_init(&key, exchange->context);
+	shared_url_sign(&key, url, expected);
+	explicit_bzero(&key, sizeof(key));
 	return span_equal_secret(given, span_text(expected));
 }
 

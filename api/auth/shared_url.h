@@ -11,6 +11,7 @@
 #define API_AUTH_SHARED_URL_H
 
 #include "api/exchange/exchange.h"
+#include "base/digest/digest.h"
 
 enum {
 	SHARED_URL_HOUR_S = 3600,
@@ -30,8 +31,13 @@ struct shared_url {
 
 /* The expiry of URLs that are told now: a full hour, more than one and at most two hours ahead. */
 int64_t shared_url_expiry_s(int64_t now_ms);
+/* What signs all URLs of one server; wipe it. */
+struct shared_url_key {
+	uint8_t bytes[SHA256_BYTES];
+};
+void shared_url_key_init(struct shared_url_key *key, const struct api_context *context);
 /* Writes the value of `sign`. The text is a secret: whoever has it may read the object. */
-void shared_url_sign(const struct api_context *context, const struct shared_url *url,
+void shared_url_sign(const struct shared_url_key *key, const struct shared_url *url,
 	char out[SHARED_URL_SIGN_TEXT_BYTES]);
 
 /* Whether the query has a signature, valid or not. */

@@ -1,6 +1,7 @@
 #include "api/steps/step_url.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/auth/shared_url.h"
 #include "base/encode.h"
@@ -10,13 +11,15 @@ enum { YEAR_S = 365 * 24 * 60 * 60, DIGEST_TEXT_BYTES = SHARED_URL_DIGEST_CHARAC
 /* What all URLs of one reply share. */
 struct terms {
 	struct exchange *exchange;
-	struct shared_url url; /* without object and digest; for replies with shared URLs */
+	/* without object and digest; both are for replies with shared URLs */
+	struct shared_url url;
+	struct shared_url_key key;
 };
 
 static int terms_init(struct terms *terms, struct exchange *exchange, struct error *err);
 static void complete_form(const struct terms *terms, struct step_form *form);
 static struct span complete(const struct terms *terms, const struct step_object *object);
-static int check_memory(struct exchange *exchange, struct error *err);
+static int terms_end(struct terms *terms, struct error *err);
 
 int step_url_complete_step(struct exchange *exchange, struct step_message *step, struct error *err)
 {
@@ -25,7 +28,7 @@ int step_url_complete_step(struct exchange *exchange, struct step_message *step,
 		return -1;
 	for (size_t i = 0; i < step->form_count; i++)
 		complete_form(&terms, &step->forms[i]);
-	return check_memory(exchange, err);
+	return terms_end(&terms, err);
 }
 
 int step_url_complete_path(struct exchange *exchange, struct path_message *path, struct error *err)
@@ -35,7 +38,7 @@ int step_url_complete_path(struct exchange *exchange, struct path_message *path,
 		return -1;
 	for (size_t i = 0; i < path->link_count; i++)
 		complete_form(&terms, &path->links[i].form);
-	return check_memory(exchange, err);
+	return terms_end(&terms, err);
 }
 
 int step_url_check(struct exchange *exchange, const struct object *object, struct error *err)
@@ -85,6 +88,7 @@ static int terms_init(struct terms *terms, struct exchange *exchange, struct err
 	if (bucket_find(context->store, exchange_bucket(exchange), exchange->arena, &bucket, err) !=
 		0)
 		return -1;
+	shared_url_key_init(&terms->key, context);
 	terms->url = (struct shared_url){.bucket = bucket_ref_of(&bucket),
 		.run = exchange->parameters[1],
 		.expires_s = shared_url_expiry_s(context->clock->wall_ms(context->clock))};
@@ -112,14 +116,15 @@ static struct span complete(const struct terms *terms, const struct step_object 
 		return span_text(arena_format(exchange->arena, "%.*s?v=%s", len, path, digest));
 	url.object = object->url;
 	url.digest = span_text(digest);
-	shared_url_sign(exchange->context, &url, sign);
+	shared_url_sign(&terms->key, &url, sign);
 	return span_text(arena_format(exchange->arena, "%.*s?v=%s&expires=%" PRId64 "&sign=%s", len,
 		path, digest, url.expires_s, sign));
 }
 
-static int check_memory(struct exchange *exchange, struct error *err)
+static int terms_end(struct terms *terms, struct error *err)
 {
-	return arena_overflowed(exchange->arena)
+	explicit_bzero(&terms->key, sizeof(terms->key));
+	return arena_overflowed(terms->exchange->arena)
 		? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
 		: 0;
 }
