@@ -110,6 +110,13 @@ class Readers(unittest.TestCase):
             self.assertIn(self.edge.ask(f'{R}/steps/latest?after=1&wait=1', self.reader).status, (502, 504))
         self.assertEqual(self.edge.ask(url_of(self.daemon, R, 1), self.reader).status, 200)
 
+    def test_what_an_edge_has_it_has_after_a_start(self):
+        self.assertEqual(self.statuses(self.url, (self.reader, 'none')), [200, 401])
+        with self.away():
+            self.edge.stop()
+            self.edge.start()
+            self.assertEqual(self.statuses(self.url, (self.reader, 'none')), [200, 502])
+
     def test_while_the_origin_is_silent(self):
         self.assertEqual(self.edge.ask(self.url, self.reader).status, 200)
         time.sleep(1.5)

@@ -50,12 +50,15 @@ class Edge:
 
     def __exit__(self, *_):
         try:
-            if self.process is not None and self.process.poll() is None:
-                self.process.send_signal(signal.SIGTERM)
-                self.process.wait(REPLY_SECONDS)
+            self.stop()
         finally:
             self.held_port.close()
             shutil.rmtree(self.folder)
+
+    def stop(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(REPLY_SECONDS)
 
     @property
     def ca(self):
@@ -80,6 +83,7 @@ class Edge:
             '/etc/nginx/origin-ca.pem': self.origin.ca if self.origin.tls else self.ca,
             '/etc/nginx/': f'{self.folder}/',
             ' buffer=64k flush=10s;': ';',
+            ' min_free=1g': '',
             '/run/': f'{self.folder}/',
             '/var/log/nginx/': f'{self.folder}/',
             '/var/cache/': f'{self.folder}/',
