@@ -397,7 +397,8 @@ static void *put_one(void *argument)
 
 static void put_by_threads(const struct s3_service_answer *answers, pthread_t *threads)
 {
-	const struct s3_client_options options = {.connections = 2, .tries = 2};
+	const struct s3_client_options options = {
+		.connections = 2, .tries = 2, .stall_timeout_ms = 3600 * 1000};
 	for (size_t i = 0; i <= ERROR_TOO_MANY_TAGS; i++)
 		atomic_store(&kinds[i], 0);
 	s3_service_answer_with(service, answers);
@@ -455,12 +456,10 @@ static void *cancel_soon(void *argument)
 
 START_TEST(a_cancel_ends_a_pause)
 {
-	static const struct s3_service_answer busy[] = {{.status = 503}, {0}};
-	const struct s3_client_options options = {.tries = 5,
-		.pause_ms = 3600 * 1000,
-		.give_up_ms = 7200 * 1000,
-		.on_retry = note,
-		.owner = &told};
+	static const struct s3_service_answer busy[] = {
+		{.status = 503, .headers = "Retry-After: 3600\r\n"}, {0}};
+	const struct s3_client_options options = {
+		.tries = 5, .give_up_ms = 7200 * 1000, .on_retry = note, .owner = &told};
 	pthread_t thread;
 	atomic_store(&told, 0);
 	s3_service_answer_with(service, busy);
