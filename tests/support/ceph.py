@@ -18,7 +18,7 @@ from tests.support.daemon import REPLY_SECONDS, Reply, held_port
 from tests.support.signer import Signer
 
 KEY_ID, SECRET = 'CEPHKEYFORTESTS00000', 'ceph-secret-for-tests-0123456789abcdef'
-START_SECONDS = 180  # ends what hangs; a quiet machine takes about ten
+START_SECONDS = 180  # ends what hangs; it takes about three
 STOP_SECONDS = 60
 # The monitor waits a second before each change of its maps by default: a dozen of them stand between an empty folder and an answer to a request.
 GLOBAL = dict(
