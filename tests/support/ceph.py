@@ -1,7 +1,7 @@
 """A real Ceph of one node with its S3 gateway, from Debian's packages (`setup/install ceph`): a monitor, an OSD that keeps its data in memory, and
 radosgw. Everything listens on 127.0.0.1 and lies in one temporary folder.
 
-It needs no manager and no root. cephx must be on: radosgw refuses to start without.
+It needs no manager. cephx must be on: radosgw refuses to start without.
 """
 import contextlib
 import http.client
