@@ -174,6 +174,8 @@ static enum live_told begin_event(struct live_replicas *replicas, struct exchang
 	live_text_begin(out, "replicas", &replicas->json);
 	json_writer_text(&replicas->json, "run", replicas->name);
 	print_facts(list, &replicas->json);
+	if (list->has_report)
+		json_writer_u64(&replicas->json, "oldest_report_s", list->oldest_report_s);
 	json_writer_array(&replicas->json, "removed");
 	for (size_t i = 0; i < count; i++)
 		json_writer_text(&replicas->json, NULL, gone[i]);
@@ -198,6 +200,7 @@ static void print_facts(const struct replica_list_message *list, struct json_wri
 	json_writer_u64(json, "expired", list->expired);
 }
 
+/* The age of reports is not among them: it changes each second, and is told with the next event. */
 static uint64_t hash_facts(const struct replica_list_message *list)
 {
 	struct buffer text;

@@ -109,5 +109,7 @@ static void print_fleet(const struct run_glance *glance, struct json_writer *jso
 	json_writer_u64(json, "ahead", glance->ahead);
 	json_writer_u64(json, "lag_steps", glance->lag_steps);
 	json_writer_u64(json, "lag_seconds", glance->lag_seconds);
+	if (glance->has_report)
+		json_writer_u64(json, "oldest_report_s", glance->oldest_report_s);
 	json_writer_end(json, '}');
 }

@@ -169,6 +169,8 @@ static int read_fleet(struct store *store, struct db *db, struct run_glance *out
 	out->oldest = fleet.oldest;
 	out->behind = fleet.behind;
 	out->ahead = fleet.ahead;
+	out->has_report = fleet.has_report;
+	out->oldest_report_s = fleet.oldest_report_s;
 	return out->run.has_head && fleet.has_oldest ? find_lag(store, db, &fleet, out, err) : 0;
 }
 

@@ -28,6 +28,7 @@ void replica_table_fleet(
 		else
 			count_in_fleet(of_run->replicas[i], target, out);
 	}
+	out->has_report = replica_table_oldest_report(table, of_run, now, &out->oldest_report_s);
 	lock_leave(&table->lock);
 }
 
@@ -121,6 +122,7 @@ void replica_table_note_expired(struct replica_table *table)
 			if (replica->was_expired || !replica_table_is_expired(replica, now))
 				continue;
 			replica->was_expired = true;
+			table->ended++;
 			replica_changes_note(table, table->runs[r], replica, true);
 		}
 	lock_leave(&table->lock);

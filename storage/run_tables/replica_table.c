@@ -81,6 +81,7 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 		replica->lease_ms = row->lease_ms;
 		replica->heard_ms = replica_table_now(table);
 		replica->updated_ms = table->clock->wall_ms(table->clock);
+		table->ended -= replica->was_expired;
 		replica->was_expired = false;
 		replica_changes_note(table, run, replica, comes || differs);
 		*out_saved = is_saved(replica);
@@ -161,6 +162,7 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 		replica_table_copy(of_run, replica, arena, &out[taken].row);
 		out[taken++].expired = expired;
 	}
+	list->has_report = replica_table_oldest_report(table, of_run, now, &list->oldest_report_s);
 	lock_leave(&table->lock);
 	return taken;
 }
@@ -266,6 +268,7 @@ bool replica_table_take(struct replica_table *table, int64_t run, struct span id
 		replica_table_copy(replica_table_look_run(table, run), replica, arena, out);
 		out_saving->has_step = replica->has_step;
 		out_saving->step = replica->step;
+		out_saving->lease_ms = replica->lease_ms;
 		replica->unsaved = false;
 	}
 	lock_leave(&table->lock);
@@ -285,6 +288,7 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 		replica->saved = true;
 		replica->saved_has_step = saving->has_step;
 		replica->saved_step = saving->step;
+		replica->saved_lease_ms = saving->lease_ms;
 	}
 	lock_leave(&table->lock);
 }
@@ -299,6 +303,15 @@ size_t replica_table_count(struct replica_table *table)
 			live += replica_table_is_expired(table->runs[r]->replicas[i], now) ? 0 : 1;
 	lock_leave(&table->lock);
 	return live;
+}
+
+size_t replica_table_leases(struct replica_table *table)
+{
+	lock_enter(&table->lock);
+	ASSERT(table->ended <= table->total);
+	const size_t leases = table->total - table->ended;
+	lock_leave(&table->lock);
+	return leases;
 }
 
 struct replica *replica_table_look(const struct replica_table *table, int64_t run, struct span id)
@@ -337,6 +350,24 @@ bool replica_table_is_expired(const struct replica *replica, int64_t now)
 int64_t replica_table_now(const struct replica_table *table)
 {
 	return table->clock->monotonic_ms(table->clock);
+}
+
+bool replica_table_oldest_report(const struct replica_table *table, const struct replica_run *run,
+	int64_t now, uint64_t *out_s)
+{
+	const int64_t wall_ms = table->clock->wall_ms(table->clock);
+	int64_t oldest_ms = wall_ms;
+	bool found = false;
+	for (size_t i = 0; run != NULL && i < run->count; i++) {
+		const struct replica *const replica = run->replicas[i];
+		if (replica_table_is_expired(replica, now))
+			continue;
+		found = true;
+		if (replica->updated_ms < oldest_ms)
+			oldest_ms = replica->updated_ms;
+	}
+	*out_s = (uint64_t)(wall_ms - oldest_ms) / 1000;
+	return found;
 }
 
 static void free_run(struct replica_run *run)
@@ -447,12 +478,15 @@ static bool set_report(
 	return differs;
 }
 
-/* Whether the saved row protects as much as the lease. A row with a lower step protects more. A
- * lease without a step protects nothing that lasts, so any row will do. */
+/* Whether the saved row protects as much as the lease: after a start the lease of the row runs. A
+ * row with a lower step protects more. A lease without a step protects nothing that lasts, so any
+ * step will do. */
 static bool is_saved(const struct replica *replica)
 {
-	if (!replica->saved || !replica->has_step)
-		return replica->saved;
+	if (!replica->saved || replica->saved_lease_ms < replica->lease_ms)
+		return false;
+	if (!replica->has_step)
+		return true;
 	return replica->saved_has_step && replica->saved_step <= replica->step;
 }
 
@@ -475,6 +509,7 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 		replica->saved = true;
 		replica->saved_has_step = report.has_step;
 		replica->saved_step = report.step;
+		replica->saved_lease_ms = row->lease_ms;
 		replica_changes_note(table, run, replica, true);
 	}
 	arena_free(arena);
@@ -484,6 +519,7 @@ static void remove_at(struct replica_table *table, struct replica_run *run, size
 {
 	ASSERT(at < run->count && table->total > 0);
 	replica_changes_note_removal(table, run, run->replicas[at]);
+	table->ended -= run->replicas[at]->was_expired;
 	free_replica(run->replicas[at]);
 	run->count--;
 	table->total--;
@@ -495,6 +531,8 @@ static void remove_run_at(struct replica_table *table, size_t at)
 {
 	ASSERT(at < table->count && table->total >= table->runs[at]->count);
 	table->total -= table->runs[at]->count;
+	for (size_t i = 0; i < table->runs[at]->count; i++)
+		table->ended -= table->runs[at]->replicas[i]->was_expired;
 	replica_changes_unlink_run(table, table->runs[at]);
 	free_run(table->runs[at]);
 	table->count--;

@@ -13,8 +13,8 @@
 struct replica_table;
 
 enum {
-	REPLICAS_OF_RUN_MAX = 65536,
-	REPLICAS_MAX = 4 * REPLICAS_OF_RUN_MAX,
+	REPLICAS_OF_RUN_MAX = 128 * 1024,
+	REPLICAS_MAX = 2 * REPLICAS_OF_RUN_MAX,
 	REPLICA_FORGET_MS = 60 * 60 * 1000, /* an expired replica is listed for this long */
 	REPLICA_REMOVALS_MAX = 4096 /* the last removals of all runs that readers can learn */
 };
@@ -60,11 +60,13 @@ struct replica_fleet {
 	uint64_t states[REPLICA_STATE_COUNT];
 	uint64_t expired;
 	uint64_t without_step;
-	bool has_oldest; /* a replica holds a step: */
-	uint64_t oldest; /* the lowest one */
-	uint64_t newest; /* the highest one */
-	uint64_t behind; /* replicas below the step that they are to serve */
-	uint64_t ahead;  /* those above it: a rollback takes them back */
+	bool has_oldest;          /* a replica holds a step: */
+	uint64_t oldest;          /* the lowest one */
+	uint64_t newest;          /* the highest one */
+	uint64_t behind;          /* replicas below the step that they are to serve */
+	uint64_t ahead;           /* those above it: a rollback takes them back */
+	bool has_report;          /* there is a replica: */
+	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
 };
 /* `target` is the step to serve. All zero for a run without replicas. */
 void replica_table_fleet(
@@ -129,6 +131,7 @@ struct replica_saving {
 	bool known;
 	bool has_step;
 	uint64_t step;
+	int64_t lease_ms;
 };
 bool replica_table_take(struct replica_table *table, int64_t run, struct span id,
 	struct arena *arena, struct replica_row *out, struct replica_saving *out_saving);
@@ -136,5 +139,8 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 	const struct replica_saving *saving, bool failed);
 /* The number of replicas with a lease, over all runs. */
 size_t replica_table_count(struct replica_table *table);
+/* The same without looking at each: leases that have ended since replica_table_note_expired still
+ * count. */
+size_t replica_table_leases(struct replica_table *table);
 
 #endif

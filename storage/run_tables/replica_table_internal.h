@@ -26,6 +26,7 @@ struct replica {
 	bool saved;       /* the catalog has a row of it, with: */
 	bool saved_has_step;
 	uint64_t saved_step;
+	int64_t saved_lease_ms;
 };
 struct replica_run {
 	int64_t run;
@@ -51,6 +52,7 @@ struct replica_table {
 	size_t count;
 	size_t capacity;
 	size_t total;                   /* replicas of all runs */
+	size_t ended;                   /* those with was_expired */
 	uint64_t change;                /* number of the last change */
 	struct replica_run *last_moved; /* by the numbers of their moves */
 	/* removal n lies in slot n modulo the size; NULL until there is one */
@@ -67,6 +69,9 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	struct arena *arena, struct replica_row *out);
 bool replica_table_is_expired(const struct replica *replica, int64_t now);
 int64_t replica_table_now(const struct replica_table *table);
+/* The seconds since the earliest last report of a replica with a lease; false: there is none. */
+bool replica_table_oldest_report(const struct replica_table *table, const struct replica_run *run,
+	int64_t now, uint64_t *out_s);
 
 /* Gives the replica the next number, behind all others of its run. A move is more than a repeated
  * report. */

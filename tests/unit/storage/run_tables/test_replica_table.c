@@ -15,9 +15,11 @@ static struct store_fixture fixture;
 static struct replica_table *table;
 static struct clock_fake fake;
 static struct error err;
+static int64_t lease_ms;
 
 static void set_up(void)
 {
+	lease_ms = LEASE_MS;
 	err = (struct error){0};
 	run_fixture_open(&fixture);
 	clock_fake_init(&fake, 1000000);
@@ -43,7 +45,7 @@ static int put_into(int64_t run, const char *id, int64_t step, int64_t wanted, b
 	const struct replica_row row = {.run = run,
 		.id = span_text(id),
 		.document = buffer_span(&document),
-		.lease_ms = LEASE_MS};
+		.lease_ms = lease_ms};
 	const int result = replica_table_put(table, &row, &said, out_saved, &err);
 	buffer_release(&document);
 	return result;
@@ -82,6 +84,68 @@ START_TEST(a_row_with_a_lower_step_protects_more)
 	ck_assert(put("a", NONE, 9)); /* it holds no step, so any row will do */
 	save("a", false);
 	ck_assert(!put("a", 0, NONE));
+}
+END_TEST
+
+/* After a start the lease of the row runs, and the worker comes again as late as it was told to. */
+START_TEST(a_longer_lease_must_be_saved)
+{
+	ck_assert(!put("a", 5, NONE) && !put("idle", NONE, NONE));
+	save("a", false);
+	save("idle", false);
+	lease_ms = LEASE_MS + 1000;
+	ck_assert(!put("a", 5, NONE) && !put("idle", NONE, NONE));
+	save("a", true);
+	ck_assert(!put("a", 5, NONE));
+	save("a", false);
+	ck_assert(put("a", 5, NONE));
+	lease_ms = LEASE_MS;
+	ck_assert(put("a", 5, NONE)); /* the row's lease is longer */
+}
+END_TEST
+
+START_TEST(leases_are_counted_until_their_ends_are_seen)
+{
+	(void)put("a", 1, NONE);
+	(void)put("b", 1, NONE);
+	(void)put_into(RUN + 1, "c", 1, NONE, &(bool){false});
+	ck_assert_uint_eq(replica_table_leases(table), 3);
+	fake.now_ms += LEASE_MS;
+	(void)put("a", 1, NONE);
+	ck_assert_uint_eq(replica_table_leases(table), 3);
+	replica_table_note_expired(table);
+	replica_table_note_expired(table);
+	ck_assert_uint_eq(replica_table_leases(table), 1);
+	(void)put("b", 1, NONE); /* it is back */
+	ck_assert_uint_eq(replica_table_leases(table), 2);
+	replica_table_remove_run(table, RUN + 1); /* with one that has ended */
+	replica_table_remove(table, RUN, span_text("b"));
+	ck_assert_uint_eq(replica_table_leases(table), 1);
+	fake.now_ms += LEASE_MS;
+	replica_table_note_expired(table);
+	replica_table_remove(table, RUN, span_text("a"));
+	ck_assert_uint_eq(replica_table_leases(table), 0);
+}
+END_TEST
+
+START_TEST(the_oldest_report_is_one_under_a_lease)
+{
+	const struct replica_page page = {.run = RUN};
+	struct replica_fleet fleet;
+	struct replica_list_message list = {.count = 0};
+	(void)put("lost", 1, NONE);
+	fake.now_ms += LEASE_MS;
+	replica_table_fleet(table, RUN, 1, &fleet);
+	ck_assert(!fleet.has_report);
+	(void)put("a", 1, NONE);
+	fake.now_ms += 7000;
+	(void)put("b", 1, NONE);
+	fake.now_ms += 5500;
+	replica_table_fleet(table, RUN, 1, &fleet);
+	ck_assert(fleet.has_report && fleet.oldest_report_s == 12);
+	(void)put("a", 1, NONE);
+	(void)replica_table_page(table, &page, fixture.arena, NULL, &list);
+	ck_assert(list.has_report && list.oldest_report_s == 5);
 }
 END_TEST
 
@@ -177,13 +241,12 @@ static int fill(int64_t run, unsigned count)
 
 START_TEST(there_are_at_most_so_many)
 {
-	for (int64_t run = 1; run <= 3; run++)
+	for (int64_t run = 1; run <= REPLICAS_MAX / REPLICAS_OF_RUN_MAX; run++)
 		ck_assert_int_eq(fill(run, REPLICAS_OF_RUN_MAX + 1), REPLICAS_OF_RUN_MAX);
-	ck_assert_int_eq(fill(4, REPLICAS_OF_RUN_MAX + 1), REPLICAS_OF_RUN_MAX);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_int_eq(fill(5, 1), 0);
 	replica_table_remove_run(table, 2);
-	replica_table_remove(table, 3, span_text("000000"));
+	replica_table_remove(table, 1, span_text("000000"));
 	ck_assert_int_eq(fill(5, REPLICAS_OF_RUN_MAX), REPLICAS_OF_RUN_MAX);
 	ck_assert_int_eq(fill(6, 2), 1);
 }
@@ -238,6 +301,9 @@ Suite *test_replica_table_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, a_row_with_a_lower_step_protects_more);
+	tcase_add_test(tests, a_longer_lease_must_be_saved);
+	tcase_add_test(tests, leases_are_counted_until_their_ends_are_seen);
+	tcase_add_test(tests, the_oldest_report_is_one_under_a_lease);
 	tcase_add_test(tests, what_could_not_be_saved_is_saved_later);
 	tcase_add_test(tests, the_lowest_wanted_steps_are_told_in_order);
 	tcase_add_test(tests, a_step_is_held_by_a_replica_with_a_lease_alone);
