@@ -157,6 +157,8 @@ static void print_counts(struct json_writer *writer, const struct watch_model *m
 	json_writer_u64(writer, "without_step", fleet->without_step);
 	if (fleet->has_oldest)
 		json_writer_u64(writer, "oldest", fleet->oldest);
+	if (fleet->has_report)
+		json_writer_u64(writer, "oldest_report_s", fleet->oldest_report_s);
 	if (model->lag.is_known)
 		json_writer_u64(writer, "lag_steps", model->lag.steps);
 	if (model->lag.has_seconds)

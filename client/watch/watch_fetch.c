@@ -127,6 +127,8 @@ static void take_counts(const struct replica_list_message *page, struct watch_fl
 	out->without_step = page->without_step;
 	out->has_oldest = page->has_oldest;
 	out->oldest = page->oldest;
+	out->has_report = page->has_report;
+	out->oldest_report_s = page->oldest_report_s;
 }
 
 static void add_workers(const struct replica_list_message *page, struct watch_fleet *out)

@@ -51,6 +51,8 @@ struct watch_fleet {
 	uint64_t expired, without_step;
 	bool has_oldest;
 	uint64_t oldest;
+	bool has_report;          /* a worker has a lease, and the server tells: */
+	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
 	bool is_listed; /* the workers are there: all, but those beyond WATCH_WORKERS_MAX */
 	struct watch_worker *workers; /* in byte order of their ids */
 	size_t count;

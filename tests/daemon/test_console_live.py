@@ -65,6 +65,7 @@ class AllRuns(Case):
         listed = run.call('GET', '/replicas').json()
         for name in ('states', 'expired', 'without_step', 'oldest'):
             self.assertEqual(fleet[name], listed[name])
+        self.assertLessEqual(fleet['oldest_report_s'], listed['oldest_report_s'])
         self.assertEqual((fleet['behind'], fleet['lag_steps']), (1, 2))
         self.assertGreaterEqual(fleet['lag_seconds'], 0)
 
@@ -350,6 +351,7 @@ class Events(Case):
         listed = run.call('GET', '/replicas').json()
         for name in ('states', 'expired', 'oldest', 'without_step'):
             self.assertEqual(data[name], listed[name])
+        self.assertLessEqual(data['oldest_report_s'], listed['oldest_report_s'])
         same = [{**row, 'staleness': None} for row in listed['replicas'] if row['id'] != 'quiet']
         told = [{**rows[name], 'staleness': None} for name in sorted(rows)]
         self.assertEqual(told, same)
