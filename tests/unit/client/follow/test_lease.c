@@ -13,7 +13,13 @@
 #include "client/work/output.h"
 #include "tests/unit/client/web_fixture.h"
 
-enum { SHORT_LEASE_S = 3, LONG_LEASE_S = 60, REPORTS_MAX = 64, GOODBYE_MS = 60000 };
+enum {
+	SHORT_LEASE_S = 3,
+	LONG_LEASE_S = 60,
+	REPORTS_MAX = 64,
+	GOODBYE_MS = 60000,
+	PASSING_US = 50000
+};
 
 struct reports {
 	pthread_mutex_t mutex;
@@ -119,7 +125,7 @@ END_TEST
 START_TEST(reports_come_as_often_as_the_server_asks)
 {
 	reports.report_s = 1;
-	struct lease *const lease = begin(LONG_LEASE_S);
+	struct lease *const lease = begin(24 * 3600);
 	await(3);
 	lease_stop(lease, false);
 	for (size_t i = 1; i < 3; i++)
@@ -142,6 +148,7 @@ START_TEST(a_worker_of_a_large_fleet_tells_of_a_step_once)
 	for (enum replica_state state = REPLICA_FETCHING; state <= REPLICA_STAGING; state++) {
 		facts.state = state;
 		lease_say(lease, &facts);
+		usleep(PASSING_US); /* so that a report of it could come */
 	}
 	lease_say(
 		lease, &(struct lease_facts){.state = REPLICA_READY, .has_step = true, .step = 8});

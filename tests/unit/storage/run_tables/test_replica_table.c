@@ -290,6 +290,9 @@ START_TEST(a_start_loads_those_of_the_runs_there_are)
 		entry.row.updated_ms == 2);
 	ck_assert_uint_eq(unsaved(), 0);
 	ck_assert(replica_table_holds(table, 1, 5));
+	bool saved = false;
+	ck_assert_int_eq(put_into(1, "a", 5, NONE, &saved), 0);
+	ck_assert(saved); /* a start costs no change for each worker */
 }
 END_TEST
 
