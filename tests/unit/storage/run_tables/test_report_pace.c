@@ -17,6 +17,7 @@ struct fleet {
 	size_t size;
 	int64_t *due_s; /* when each reports next */
 	uint32_t random;
+	bool is_older; /* its workers know no report_s */
 	size_t requests;
 };
 
@@ -58,7 +59,9 @@ static void report(size_t worker, int64_t now_s)
 	const struct replica_message said = {.state = REPLICA_READY, .has_step = true};
 	ck_assert_msg(
 		replica_table_put(fleet.table, &row, &said, &saved, &err) == 0, "%s", err.text);
-	fleet.due_s[worker] = now_s + (int64_t)((double)pace.report_s * (1 + chance() / 4) + 0.5);
+	const double pause_s = fleet.is_older ? (double)pace.lease_s / 3
+					      : (double)pace.report_s * (1 + chance() / 4);
+	fleet.due_s[worker] = now_s + (int64_t)(pause_s + 0.5);
 	fleet.requests++;
 }
 
@@ -80,13 +83,13 @@ static size_t play(int64_t from_s, int64_t until_s, int64_t step_s)
 
 static const size_t sizes[] = {1, 100, 10 * 1000, 100 * 1000};
 
-/* After two rounds of the longest pace all have learnt how many they are. */
-START_TEST(a_fleet_repeats_under_200_a_second_and_loses_no_lease)
+/* After a round of the longest pace all have learnt how many they are. */
+static void repeat(size_t size, bool is_older)
 {
-	const size_t size = sizes[_i];
 	begin(size);
+	fleet.is_older = is_older;
 	const struct report_pace pace = report_pace_of(size, RUN_LEASE_S);
-	const int64_t round_s = (int64_t)pace.report_s * 5 / 4;
+	const int64_t round_s = (int64_t)pace.lease_s / 3;
 	(void)play(0, JOIN_S + round_s, 0);
 	const int64_t from_s = JOIN_S + round_s;
 	const size_t requests = play(from_s, from_s + 2 * round_s, 0);
@@ -95,6 +98,18 @@ START_TEST(a_fleet_repeats_under_200_a_second_and_loses_no_lease)
 	ck_assert_uint_eq(replica_table_count(fleet.table), size);
 	ck_assert_uint_eq(replica_table_leases(fleet.table), size);
 	end();
+}
+
+START_TEST(a_fleet_repeats_under_200_a_second_and_loses_no_lease)
+{
+	repeat(sizes[_i], false);
+}
+END_TEST
+
+/* These report at each third of the lease that they are told of. */
+START_TEST(so_does_one_of_older_workers)
+{
+	repeat(sizes[_i], true);
 }
 END_TEST
 
@@ -165,6 +180,7 @@ Suite *test_report_pace_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, a_fleet_repeats_under_200_a_second_and_loses_no_lease, 0,
 		sizeof sizes / sizeof *sizes);
+	tcase_add_loop_test(tests, so_does_one_of_older_workers, 0, sizeof sizes / sizeof *sizes);
 	tcase_add_loop_test(
 		tests, a_step_costs_one_request_of_each_worker, 0, sizeof sizes / sizeof *sizes);
 	tcase_add_loop_test(tests, the_pace_is_as_documented, 0, sizeof told / sizeof *told);
