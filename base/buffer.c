@@ -10,6 +10,7 @@
 enum { SMALLEST_CAPACITY = 64 };
 
 static bool grow(struct buffer *buffer, size_t wanted);
+static uint8_t *move(struct buffer *buffer, size_t capacity);
 
 void buffer_init(struct buffer *buffer, size_t cap_bytes)
 {
@@ -20,6 +21,8 @@ void buffer_init(struct buffer *buffer, size_t cap_bytes)
 
 void buffer_release(struct buffer *buffer)
 {
+	if (buffer->is_secret)
+		buffer_wipe(buffer);
 	free(buffer->data);
 	*buffer = (struct buffer){0};
 }
@@ -30,6 +33,13 @@ void buffer_reset(struct buffer *buffer)
 	buffer->failed = false;
 	if (buffer->data != NULL)
 		buffer->data[0] = 0;
+}
+
+void buffer_wipe(struct buffer *buffer)
+{
+	if (buffer->data != NULL)
+		explicit_bzero(buffer->data, buffer->capacity);
+	buffer_reset(buffer);
 }
 
 uint8_t *buffer_reserve(struct buffer *buffer, size_t len)
@@ -157,11 +167,24 @@ static bool grow(struct buffer *buffer, size_t wanted)
 		capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : wanted + 1;
 	if (capacity > buffer->cap + 1)
 		capacity = buffer->cap + 1;
-	uint8_t *const data = realloc(buffer->data, capacity);
+	uint8_t *const data =
+		buffer->is_secret ? move(buffer, capacity) : realloc(buffer->data, capacity);
 	if (data == NULL)
 		return false;
 	data[buffer->len] = 0;
 	buffer->data = data;
 	buffer->capacity = capacity;
 	return true;
+}
+
+/* As realloc, without leaving the old bytes behind. */
+static uint8_t *move(struct buffer *buffer, size_t capacity)
+{
+	uint8_t *const data = malloc(capacity);
+	if (data == NULL || buffer->data == NULL)
+		return data;
+	memcpy(data, buffer->data, buffer->len);
+	explicit_bzero(buffer->data, buffer->capacity);
+	free(buffer->data);
+	return data;
 }

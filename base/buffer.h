@@ -13,12 +13,15 @@ struct buffer {
 	size_t capacity;
 	size_t cap; /* the most bytes that it may ever hold */
 	bool failed;
+	bool is_secret; /* set after buffer_init: memory is overwritten before it is freed */
 };
 
 void buffer_init(struct buffer *buffer, size_t cap_bytes);
 /* The buffer must pass buffer_init before it is used again. A zeroed buffer is fine. */
 void buffer_release(struct buffer *buffer);
 void buffer_reset(struct buffer *buffer); /* len 0, flag cleared; keeps memory and cap */
+/* The same, and overwrites all its memory. */
+void buffer_wipe(struct buffer *buffer);
 
 void buffer_add(struct buffer *buffer, const void *data, size_t len);
 void buffer_add_span(struct buffer *buffer, struct span bytes);

@@ -44,12 +44,32 @@ export async function listVersions(bucket, key) {
   let query = { versions: '', prefix: key, 'encoding-type': 'url', 'max-keys': String(PAGE) };
   for (let page = 0; page < 20; page++) {
     const root = await s3Xml({ method: 'GET', bucket, query });
-    const rows = [...root.documentElement.children].filter((row) => ['Version', 'DeleteMarker'].includes(row.localName)).map(versionOf);
+    const rows = versionsOf(root);
     versions.push(...rows.filter((row) => row.key === key));
     if (rows.some((row) => row.key !== key) || textOf(root, 'IsTruncated') !== 'true') return { versions, complete: true };
-    query = { ...query, 'key-marker': decode(textOf(root, 'NextKeyMarker')), 'version-id-marker': textOf(root, 'NextVersionIdMarker') };
+    query = { ...query, ...nextOf(root) };
   }
   return { versions, complete: false };
+}
+
+/**
+ * Looks for deleted objects below `prefix`, in one page of versions: {objects: [{key, markers, size, deleted}], scanned, next}. `markers`
+ * are the versions that hide the newest bytes: without them the object is back. `next` is the `from` of the page behind.
+ */
+export async function listDeleted(bucket, prefix, from, signal) {
+  const query = { versions: '', prefix, 'encoding-type': 'url', 'max-keys': String(PAGE), ...(from ? from.query : {}) };
+  const root = await s3Xml({ method: 'GET', bucket, query }, { signal });
+  const rows = versionsOf(root);
+  const objects = [];
+  let at = from ? from.at : {};  // the key whose rows come, newest first; a page may end between two of them
+  for (const row of rows) {
+    if (row.key !== at.key) at = { key: row.key, markers: [], deleted: row.modified, done: false };
+    if (at.done) continue;
+    if (row.marker) { at.markers.push(row.version); continue; }
+    at.done = true;
+    if (at.markers.length) objects.push({ key: at.key, markers: at.markers, deleted: at.deleted, size: row.size });
+  }
+  return { objects, scanned: rows.length, next: textOf(root, 'IsTruncated') === 'true' ? { at, query: nextOf(root) } : undefined };
 }
 
 /** What HEAD tells of an object: {size, type, etag, modified, version, derived, digest, headers: [[name, value]], metadata: [[name, value]], tags}. */
@@ -172,6 +192,8 @@ export function escapeXml(text) {
 // With encoding-type=url: percent-encoded, a blank as + or %20.
 const decode = (text) => decodeURIComponent(text.replaceAll('+', '%20'));
 const objectOf = (row) => ({ key: decode(textOf(row, 'Key')), size: Number(textOf(row, 'Size')), modified: textOf(row, 'LastModified'), etag: textOf(row, 'ETag').replaceAll('"', '') });
+const versionsOf = (root) => [...root.documentElement.children].filter((row) => ['Version', 'DeleteMarker'].includes(row.localName)).map(versionOf);
+const nextOf = (root) => ({ 'key-marker': decode(textOf(root, 'NextKeyMarker')), 'version-id-marker': textOf(root, 'NextVersionIdMarker') });
 const versionOf = (row) => ({
   ...objectOf(row), version: textOf(row, 'VersionId'), latest: textOf(row, 'IsLatest') === 'true', marker: row.localName === 'DeleteMarker',
 });

@@ -457,10 +457,15 @@ static int refuse_word(struct loading *loading, const char *before, const char *
 		return error_set(loading->err, ERROR_INVALID,
 			"'%s' is neither a flag nor a command; write %s=yes or %s=no", argument,
 			before, before);
+	enum configuration_request request;
+	if (take_special(before, &request) && needs_settings(request))
+		return error_set(loading->err, ERROR_INVALID,
+			"'%s' is neither a flag nor a command; write %s --config %s", argument,
+			before, argument);
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
 	static const char *const commands[] = {"keys", "gc", "scrub", "set-aside", "rebuild",
-		"fsck", "backup", "restore", "help", "version"};
+		"fsck", "backup", "restore", "console", "help", "version"};
 	near_word_begin(&near, span_text(argument));
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		near_word_offer(&near, commands[i]);

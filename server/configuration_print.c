@@ -16,6 +16,7 @@ static const char *value_name(const struct setting *setting);
 static void print_range(const struct setting *setting, struct buffer *out);
 static void print_entry(const struct configuration *configuration, const struct setting *setting,
 	struct buffer *out);
+static void print_quoted(const char *text, struct buffer *out);
 static void print_meaning(const struct setting *setting, struct buffer *out);
 static void print_comment(const char *text, struct buffer *out);
 static void print_value(const struct configuration *configuration, const struct setting *setting,
@@ -147,13 +148,33 @@ static void print_entry(const struct configuration *configuration, const struct 
 	print_value(configuration, setting, &value);
 	const char *const text = buffer_text(&value);
 	const bool is_standard = strcmp(text, standard_of(setting)) == 0;
-	const bool needs_quotes = strpbrk(text, "#;\"'") != NULL;
-	const char *const quote = !needs_quotes ? "" : strchr(text, '"') == NULL ? "\"" : "'";
 	buffer_add_byte(out, '\n');
 	print_meaning(setting, out);
-	buffer_format(out, "%s%s =%s%s%s%s\n", is_standard ? "#" : "", setting->name,
-		text[0] != '\0' ? " " : "", quote, text, quote);
+	buffer_format(
+		out, "%s%s =%s", is_standard ? "#" : "", setting->name, text[0] != '\0' ? " " : "");
+	print_quoted(text, out);
+	buffer_add_byte(out, '\n');
 	buffer_release(&value);
+}
+
+/* As setting_file.h reads it: with quotation marks where they are needed, and those of the same
+ * kind doubled. */
+static void print_quoted(const char *text, struct buffer *out)
+{
+	const struct span value = span_text(text);
+	const bool has_blanks = span_trim(value).len < value.len;
+	const char quote = strchr(text, '"') != NULL && strchr(text, '\'') == NULL ? '\'' : '"';
+	if (!has_blanks && strpbrk(text, "#;\"'") == NULL) {
+		buffer_add_text(out, text);
+		return;
+	}
+	buffer_add_byte(out, (uint8_t)quote);
+	for (; *text != '\0'; text++) {
+		buffer_add_byte(out, (uint8_t)*text);
+		if (*text == quote)
+			buffer_add_byte(out, (uint8_t)quote);
+	}
+	buffer_add_byte(out, (uint8_t)quote);
 }
 
 static void print_meaning(const struct setting *setting, struct buffer *out)

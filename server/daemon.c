@@ -360,6 +360,8 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 		.ca_pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate)
 						      : NULL,
 		.public_url = configuration->public_url,
+		.shared_urls = configuration->shared_urls,
+		.shared_cache = configuration->shared_cache,
 		.hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
 	};
 	open_shares(daemon);

@@ -30,8 +30,8 @@ static int take_heading(struct reading *reading, struct span text, struct error 
 static char *copy_text(struct span text);
 static int take_entry(struct reading *reading, struct span text, struct error *err);
 static bool is_quote(uint8_t byte);
-static int take_quoted(struct span text, const char *from, struct span *out, struct error *err);
-static int take_plain(struct span text, const char *from, struct span *out, struct error *err);
+static char *take_quoted(struct span text, const char *from, struct error *err);
+static char *take_plain(struct span text, const char *from, struct error *err);
 static bool begins_comment_at(struct span text, size_t at);
 
 int setting_file_read(const char *path, const struct setting_taker *taker, struct error *err)
@@ -130,7 +130,6 @@ static char *copy_text(struct span text)
 static int take_entry(struct reading *reading, struct span text, struct error *err)
 {
 	size_t sign = 0;
-	struct span value;
 	while (sign < text.len && text.data[sign] != '=' && text.data[sign] != ':')
 		sign++;
 	const struct span name = span_trim(span_slice(text, 0, sign));
@@ -140,14 +139,14 @@ static int take_entry(struct reading *reading, struct span text, struct error *e
 			reading->from);
 	const struct span right = span_trim(span_slice(text, sign + 1, text.len));
 	const bool is_quoted = right.len > 0 && is_quote(right.data[0]);
-	if ((is_quoted ? take_quoted : take_plain)(right, reading->from, &value, err) != 0)
+	char *const value = (is_quoted ? take_quoted : take_plain)(right, reading->from, err);
+	if (value == NULL)
 		return -1;
 	char *const name_text = copy_text(name);
-	char *const value_text = copy_text(value);
-	const struct setting_line line = {reading->heading, name_text, value_text, reading->from};
+	const struct setting_line line = {reading->heading, name_text, value, reading->from};
 	const int taken = reading->taker->take(reading->taker->owner, &line, err);
 	free(name_text);
-	free(value_text);
+	free(value);
 	return taken;
 }
 
@@ -156,37 +155,49 @@ static bool is_quote(uint8_t byte)
 	return byte == '"' || byte == '\'';
 }
 
-static int take_quoted(struct span text, const char *from, struct span *out, struct error *err)
+/* Two quotation marks of the enclosing kind stand for one. */
+static char *take_quoted(struct span text, const char *from, struct error *err)
 {
 	ASSERT(text.len > 0 && is_quote(text.data[0]));
 	const char quote = (char)text.data[0];
-	const struct span inner = span_slice(text, 1, text.len);
-	const ptrdiff_t end = span_find(inner, quote);
-	if (end < 0)
-		return error_set(err, ERROR_INVALID,
-			"%s: the value begins with a quotation mark (%c) and does not end with one",
-			from, quote);
-	const struct span rest = span_trim(span_slice(inner, (size_t)end + 1, inner.len));
-	if (rest.len > 0 && !begins_comment(rest))
-		return error_set(err, ERROR_INVALID,
-			"%s: the value continues after its closing quotation mark (%c); one pair "
-			"must enclose all of it",
-			from, quote);
-	*out = span_slice(inner, 0, (size_t)end);
-	return 0;
+	const struct span mark = span_slice(text, 0, 1);
+	char *const value = memory_new(text.len);
+	size_t len = 0;
+	size_t at = 1;
+	bool is_closed = false;
+	for (; at < text.len && !is_closed; at++) {
+		const bool is_mark = text.data[at] == quote;
+		const bool is_double = is_mark && span_starts(span_slice(text, at + 1, 1), mark);
+		is_closed = is_mark && !is_double;
+		at += is_double;
+		if (!is_closed)
+			value[len++] = (char)text.data[at];
+	}
+	const struct span rest = span_trim(span_slice(text, at, text.len));
+	if (is_closed && (rest.len == 0 || begins_comment(rest)))
+		return value;
+	free(value);
+	error_set(err, ERROR_INVALID,
+		is_closed
+			? "%s: the value continues after its closing quotation mark (%c); one pair "
+			  "must enclose all of it, and %c%c inside stands for one mark"
+			: "%s: the value begins with a quotation mark (%c) and does not end with one",
+		from, quote, quote, quote);
+	return NULL;
 }
 
-static int take_plain(struct span text, const char *from, struct span *out, struct error *err)
+static char *take_plain(struct span text, const char *from, struct error *err)
 {
 	size_t end = 0;
 	while (end < text.len && !begins_comment_at(text, end))
 		end++;
-	*out = span_trim(span_slice(text, 0, end));
-	if (out->len > 0 && is_quote(out->data[out->len - 1]))
-		return error_set(err, ERROR_INVALID,
-			"%s: the value ends with a quotation mark (%c) and does not begin with one",
-			from, out->data[out->len - 1]);
-	return 0;
+	const struct span value = span_trim(span_slice(text, 0, end));
+	if (value.len == 0 || !is_quote(value.data[value.len - 1]))
+		return copy_text(value);
+	error_set(err, ERROR_INVALID,
+		"%s: the value ends with a quotation mark (%c) and does not begin with one", from,
+		value.data[value.len - 1]);
+	return NULL;
 }
 
 static bool begins_comment_at(struct span text, size_t at)

@@ -4,7 +4,8 @@
  *   # a comment; it may also begin with ;
  *   [heading]                  # the names below it are heading_name
  *   name = value               ; a comment after a value needs a blank before # or ;
- *   name = "a value; # and all"  between quotes, " or ', all characters belong to the value */
+ *   name = "a value; # and all"  between quotes, " or ', all characters belong to the value;
+ *                              two quotes of that kind stand for one */
 #ifndef SERVER_SETTING_FILE_H
 #define SERVER_SETTING_FILE_H
 

@@ -34,8 +34,7 @@ static void print_answer(const struct replica_message *replica, struct json_writ
 static void print_wants(const struct replica_message *replica, struct json_writer *writer);
 static int read_list(const struct json_node *root, struct arena *arena,
 	struct replica_list_message *out, struct error *err);
-static int read_counts(
-	const struct json_node *root, struct replica_list_message *out, struct error *err);
+static int read_counts(const struct json_node *root, struct fleet_counts *out, struct error *err);
 
 const char *replica_state_name(enum replica_state state)
 {
@@ -108,16 +107,36 @@ void replica_message_print(const struct replica_message *replica, struct buffer 
 	print_answer(replica, &writer);
 }
 
+int replica_list_message_read(const struct json_node *answer, struct arena *arena,
+	struct replica_list_message *out, struct error *err)
+{
+	*out = (struct replica_list_message){.replicas = NULL};
+	return read_list(answer, arena, out, err) == 0
+		? 0
+		: error_wrap(err, "the list of replicas is refused");
+}
+
 int replica_list_message_parse(
 	struct span json, struct arena *arena, struct replica_list_message *out, struct error *err)
 {
 	struct json_node *const root = json_node_parse(json, "the list of replicas", err);
 	if (root == NULL)
 		return -1;
-	*out = (struct replica_list_message){.replicas = NULL};
-	const int result = read_list(root, arena, out, err);
+	const int result = replica_list_message_read(root, arena, out, err);
 	json_node_free(root);
-	return result == 0 ? 0 : error_wrap(err, "the list of replicas is refused");
+	return result;
+}
+
+void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *writer)
+{
+	print_optional_u64(writer, "oldest", counts->has_oldest, counts->oldest);
+	json_writer_u64(writer, "without_step", counts->without_step);
+	print_optional_u64(writer, "oldest_report_s", counts->has_report, counts->oldest_report_s);
+	json_writer_object(writer, "states");
+	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
+		json_writer_u64(writer, state_names[state], counts->states[state]);
+	json_writer_end(writer, '}');
+	json_writer_u64(writer, "expired", counts->expired);
 }
 
 void replica_list_message_print(const struct replica_list_message *list, struct buffer *out)
@@ -129,14 +148,7 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	json_writer_u64(&writer, "report_s", list->report_s);
 	print_optional_u64(&writer, "head", list->has_head, list->head);
 	rollback_message_print(&list->rollback, &writer);
-	print_optional_u64(&writer, "oldest", list->has_oldest, list->oldest);
-	json_writer_u64(&writer, "without_step", list->without_step);
-	print_optional_u64(&writer, "oldest_report_s", list->has_report, list->oldest_report_s);
-	json_writer_object(&writer, "states");
-	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-		json_writer_u64(&writer, state_names[state], list->states[state]);
-	json_writer_end(&writer, '}');
-	json_writer_u64(&writer, "expired", list->expired);
+	fleet_counts_print(&list->counts, &writer);
 	json_writer_array(&writer, "replicas");
 	for (size_t i = 0; i < list->count; i++)
 		print_answer(&list->replicas[i], &writer);
@@ -343,8 +355,10 @@ static int read_list(const struct json_node *root, struct arena *arena,
 	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
 		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
-	if (rollback_message_read(root, &out->rollback, err) != 0 ||
-		read_counts(root, out, err) != 0)
+	bool ignored;
+	if (optional_u64(root, "report_s", &ignored, &out->report_s, err) != 0 ||
+		rollback_message_read(root, &out->rollback, err) != 0 ||
+		read_counts(root, &out->counts, err) != 0)
 		return -1;
 	out->count = json_node_count(list);
 	out->replicas = arena_take_array(arena, out->count + 1, sizeof(*out->replicas));
@@ -356,17 +370,15 @@ static int read_list(const struct json_node *root, struct arena *arena,
 	return 0;
 }
 
-static int read_counts(
-	const struct json_node *root, struct replica_list_message *out, struct error *err)
+static int read_counts(const struct json_node *root, struct fleet_counts *out, struct error *err)
 {
+	const struct json_node *const states = json_node_member(root, "states");
 	bool ignored;
-	if (optional_u64(root, "report_s", &ignored, &out->report_s, err) != 0 ||
-		optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
+	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
 		optional_u64(root, "without_step", &ignored, &out->without_step, err) != 0 ||
 		optional_u64(
 			root, "oldest_report_s", &out->has_report, &out->oldest_report_s, err) != 0)
 		return -1;
-	const struct json_node *const states = json_node_member(root, "states");
 	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
 		if (message_u64(states, state_names[state], &out->states[state], err) != 0)
 			return -1;

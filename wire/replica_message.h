@@ -95,6 +95,19 @@ size_t replica_wants_read(const struct json_node *object, struct replica_want *o
 void replica_message_print_request(const struct replica_message *replica, struct buffer *out);
 void replica_message_print(const struct replica_message *replica, struct buffer *out);
 
+/* What the replicas of a run do, all together. Those with an expired lease count only as such. */
+struct fleet_counts {
+	uint64_t states[REPLICA_STATE_COUNT];
+	uint64_t expired;
+	uint64_t without_step; /* 0 from older servers */
+	bool has_oldest;
+	uint64_t oldest;          /* the lowest step that one holds */
+	bool has_report;          /* one has a lease, and the server tells: */
+	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
+};
+/* Adds the members of an answer. */
+void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *writer);
+
 /* Answer of GET replicas. */
 struct replica_list_message {
 	struct replica_message *replicas; /* in byte order of their ids */
@@ -106,14 +119,10 @@ struct replica_list_message {
 	bool has_head;
 	uint64_t head;
 	struct rollback_message rollback;
-	uint64_t states[REPLICA_STATE_COUNT]; /* counts of replicas with a lease */
-	uint64_t expired;
-	bool has_oldest;
-	uint64_t oldest;          /* the lowest step that a replica with a lease holds */
-	uint64_t without_step;    /* replicas with a lease that hold none; 0 from older servers */
-	bool has_report;          /* a replica has a lease, and the server tells: */
-	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
+	struct fleet_counts counts;
 };
+int replica_list_message_read(const struct json_node *answer, struct arena *arena,
+	struct replica_list_message *out, struct error *err);
 int replica_list_message_parse(
 	struct span json, struct arena *arena, struct replica_list_message *out, struct error *err);
 void replica_list_message_print(const struct replica_list_message *list, struct buffer *out);

@@ -4,6 +4,7 @@
 #include "api/admin/admin_bucket_list.h"
 
 #include "api/admin/admin_page.h"
+#include "api/exchange/page_query.h"
 #include "api/auth/known_buckets.h"
 #include "api/exchange/principal.h"
 #include "base/format/json_node.h"
@@ -52,7 +53,7 @@ static int find_page(struct exchange *exchange, struct listing *listing, struct 
 {
 	struct known_buckets_params params = {.limit = 0};
 	uint64_t limit;
-	if (admin_page_limit(exchange, PAGE_BUCKETS, BUCKET_SUMMARY_MAX, &limit, err) != 0)
+	if (page_query_limit(exchange, PAGE_BUCKETS, BUCKET_SUMMARY_MAX, &limit, err) != 0)
 		return -1;
 	exchange_query(exchange, "after", &params.after);
 	params.limit = limit + 1;

@@ -1,6 +1,6 @@
 /* The routes for operators and Prometheus: health (the process runs), ready (the catalog can be
  * read and no stop has begun), metrics, keys, buckets, gc, scrub, damage and the holds of backups;
- * and the CA, which clients fetch first. */
+ * the CA, which clients fetch first; and what caches ask before they answer a reader. */
 #include "api/route/router.h"
 
 #include "api/admin/admin_audit.h"
@@ -16,6 +16,7 @@
 #include "api/admin/admin_signed_urls.h"
 #include "api/admin/admin_storage.h"
 #include "api/admin/admin_usage.h"
+#include "api/admin/may.h"
 #include "api/exchange/readiness.h"
 #include "api/live/handlers.h"
 #include "api/live/server_warnings.h"
@@ -62,6 +63,8 @@ const struct route admin_routes[] = {
 		admin_ready_begin, NULL, NULL},
 	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", admin_ca_begin,
 		NULL, NULL},
+	{GET_HEAD, "/-/may", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "May", may_begin, NULL,
+		NULL},
 	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics",
 		admin_metrics_begin, NULL, admin_metrics_resume},
 	{GET_HEAD, "/-/overview", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "Overview",
@@ -81,9 +84,9 @@ const struct route admin_routes[] = {
 	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps,
 		"PutBucket", admin_bucket_put_begin, admin_bucket_put_finish,
 		admin_bucket_put_resume},
-	{METHOD_GET, "/-/buckets/{bucket}/usage", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps,
+	{METHOD_GET, "/-/buckets/{bucket}/usage", NULL, ACCESS_BUCKET_SCAN, BODY_NONE, &face_steps,
 		"BucketUsage", admin_usage_begin, NULL, admin_usage_resume},
-	{METHOD_GET, "/-/buckets/{bucket}/search", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps,
+	{METHOD_GET, "/-/buckets/{bucket}/search", NULL, ACCESS_BUCKET_SCAN, BODY_NONE, &face_steps,
 		"SearchBucket", admin_search_begin, NULL, admin_search_resume},
 	{METHOD_GET, "/-/storage", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Storage",
 		admin_storage_begin, NULL, admin_storage_resume},
@@ -116,7 +119,7 @@ const struct route admin_routes[] = {
 		"AddSessionLink", admin_session_link_begin, admin_session_link_finish,
 		admin_session_link_resume},
 	{METHOD_POST, "/-/signed-urls", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_steps, "SignUrls",
-		admin_signed_urls_begin, admin_signed_urls_finish, NULL},
+		admin_signed_urls_begin, admin_signed_urls_finish, admin_signed_urls_resume},
 	{METHOD_GET, "/-/audit", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListAudit",
 		admin_audit_begin, NULL, NULL},
 	{.pattern = NULL},

@@ -84,8 +84,8 @@ enum next admin_session_end_resume(struct exchange *exchange)
 	struct error err = {0};
 	if (call_outcome(exchange->call, &err) != 0 && err.kind != ERROR_NOT_FOUND)
 		return exchange_fail(exchange, &err);
-	exchange_add_header(exchange, "Set-Cookie",
-		session_cookie_none(strncmp(base_url(exchange), "https://", 8) == 0));
+	exchange_add_header(
+		exchange, "Set-Cookie", session_cookie_none(session_cookie_is_secure(exchange)));
 	return exchange_reply_empty(exchange, 204);
 }
 

@@ -10,8 +10,8 @@
 #include "api/auth/identify.h"
 #include "api/auth/keyring.h"
 #include "api/auth/session_cookie.h"
-#include "api/exchange/base_url.h"
 #include "api/exchange/principal.h"
+#include "api/exchange/secret_body.h"
 #include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/format/json_node.h"
@@ -25,7 +25,8 @@ struct sign_in {            /* the exchange's state; texts in its arena */
 	struct span token;
 	struct span link;
 	uint8_t link_id[SESSION_ID_BYTES];
-	const struct principal *principal; /* the key that signs in; NULL: refused */
+	const struct session_record *earlier; /* of the cookie that came along; NULL: none */
+	const struct principal *principal;    /* the key that signs in; NULL: refused */
 	struct session_cookie cookie;
 	struct session_record session;
 };
@@ -47,7 +48,7 @@ enum next admin_sign_in_begin(struct exchange *exchange)
 {
 	struct error err = {0};
 	if (session_cookie_is_console(exchange))
-		return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+		return secret_body_accept(exchange, REQUEST_MAX_BYTES);
 	error_set(&err, ERROR_DENIED,
 		"A sign-in needs the header X-Deltabucket-Console: 1, which shows that no other site sends it.");
 	return exchange_fail(exchange, &err);
@@ -59,23 +60,26 @@ enum next admin_sign_in_finish(struct exchange *exchange)
 	struct sign_in *const in = arena_take(exchange->arena, sizeof(*in));
 	ASSERT(in != NULL && exchange->state == NULL); /* the body is small */
 	exchange->state = in;
-	exchange->principal = NULL; /* an earlier session does not matter */
+	in->earlier = exchange->session;
+	exchange->principal = NULL; /* the earlier session gives no rights here */
 	exchange->session = NULL;
-	if (parse(exchange, in, &err) != 0)
-		return exchange_fail(exchange, &err);
-	struct guess_limit *const guesses = exchange->context->guesses;
-	const unsigned seconds = guess_limit_take(guesses, exchange->peer, in->key_id);
-	if (seconds > 0)
-		return reply_busy(exchange, seconds);
-	const int found = find_key(exchange, in, &err);
+	unsigned seconds = 0;
+	int outcome = parse(exchange, in, &err);
+	secret_body_wipe(exchange);
+	if (outcome == 0)
+		seconds = guess_limit_take(exchange->context->guesses, exchange->peer, in->key_id);
+	if (outcome == 0 && seconds == 0)
+		outcome = find_key(exchange, in, &err);
 	wipe(in->secret);
 	wipe(in->token);
 	wipe(in->link);
-	if (found != 0)
+	if (seconds > 0)
+		return reply_busy(exchange, seconds);
+	if (outcome != 0)
 		return exchange_fail(exchange, &err);
 	if (in->principal == NULL)
 		return refuse(exchange, in);
-	guess_limit_give(guesses, exchange->peer, in->key_id);
+	guess_limit_give(exchange->context->guesses, exchange->peer, in->key_id);
 	return open_session(exchange, in);
 }
 
@@ -96,7 +100,7 @@ enum next admin_sign_in_resume(struct exchange *exchange)
 	exchange->principal = in->principal;
 	exchange->session = &in->session;
 	buffer_init(&cookie, COOKIE_MAX_BYTES);
-	session_cookie_print(&in->cookie, strncmp(base_url(exchange), "https://", 8) == 0, &cookie);
+	session_cookie_print(&in->cookie, session_cookie_is_secure(exchange), &cookie);
 	explicit_bzero(in->cookie.bytes, sizeof(in->cookie.bytes));
 	exchange_add_header(
 		exchange, "Set-Cookie", arena_text(exchange->arena, buffer_span(&cookie)));
@@ -122,6 +126,7 @@ static int parse(struct exchange *exchange, struct sign_in *out, struct error *e
 	else if (count_ways(out) != 1)
 		outcome = error_set(err, ERROR_INVALID,
 			"The request body must have \"key_id\" and \"secret\", or \"token\", or \"link\".");
+	json_node_wipe(root);
 	json_node_free(root);
 	return outcome;
 }
@@ -232,6 +237,9 @@ static enum next open_session(struct exchange *exchange, struct sign_in *in)
 	opening.audit =
 		audit_note_entry(exchange, "sign_in", in->principal->key_id, span_text(way_of(in)));
 	opening.audit.key_id = in->principal->key_id;
+	opening.replaces = in->earlier != NULL;
+	if (opening.replaces)
+		memcpy(opening.replaced, in->earlier->id, sizeof(opening.replaced));
 	return exchange_await(exchange, session_open_call(context->store, &opening));
 }
 

@@ -5,9 +5,11 @@
 
 #include <string.h>
 
+#include "api/auth/audit_note.h"
 #include "api/auth/presigned_v4.h"
 #include "api/auth/signed_url.h"
 #include "api/route/hub_name.h"
+#include "api/route/router.h"
 #include "base/format/json_node.h"
 
 enum {
@@ -20,6 +22,7 @@ enum {
 	EXPIRES_OTHER_MAX_S = 3600
 };
 
+static struct call *audit_of_long(struct exchange *exchange, const struct json_node *root);
 static int read_expires(const struct json_node *root, int64_t *out_s, struct error *err);
 static int sign_all(struct exchange *exchange, const struct json_node *root, struct buffer *body,
 	struct error *err);
@@ -29,6 +32,8 @@ static int print_url(const struct url_signer *signer, const struct url_request *
 	struct json_writer *json, struct error *err);
 static int parse_request(struct exchange *exchange, const struct json_node *node,
 	struct url_request *out, struct error *err);
+static int check_path(
+	struct exchange *exchange, const struct url_request *request, struct error *err);
 static bool parse_method(const struct json_node *node, enum method *out);
 static int parse_key(const struct json_node *node, struct url_request *out, struct error *err);
 static int parse_query(const struct json_node *node, struct url_request *out, struct error *err);
@@ -50,13 +55,50 @@ enum next admin_signed_urls_finish(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, REPLY_MAX_BYTES);
 	const int outcome = sign_all(exchange, root, &body, &err);
+	struct call *const audit = outcome == 0 ? audit_of_long(exchange, root) : NULL;
 	json_node_free(root);
-	if (outcome == 0) {
-		exchange_add_header(exchange, "Cache-Control", "no-store");
-		return exchange_reply_buffer(exchange, 200, "application/json", &body);
+	if (outcome != 0) {
+		buffer_release(&body);
+		return exchange_fail(exchange, &err);
 	}
-	buffer_release(&body);
-	return exchange_fail(exchange, &err);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	const enum next next = exchange_reply_buffer(exchange, 200, "application/json", &body);
+	return audit != NULL ? exchange_await(exchange, audit) : next;
+}
+
+/* The reply was set before the wait. */
+enum next admin_signed_urls_resume(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (exchange->reply.status != 200)
+		return NEXT_REPLY;
+	return call_outcome(exchange->call, &err) != 0
+		? exchange_fail(exchange, &err)
+		: exchange_reply_body(
+			  exchange, 200, "application/json", buffer_span(&exchange->reply.bytes));
+}
+
+/* URLs that outlive an hour stand in the audit trail before anybody has them: the first one, and
+ * how many they are. NULL: they do not live that long. */
+static struct call *audit_of_long(struct exchange *exchange, const struct json_node *root)
+{
+	const struct json_node *const requests = json_node_member(root, "requests");
+	const struct json_node *const first = json_node_at(requests, 0);
+	struct span bucket = {NULL, 0};
+	struct span key = {NULL, 0};
+	struct error ignored = {0};
+	int64_t expires_s = EXPIRES_DEFAULT_S;
+	if (read_expires(root, &expires_s, &ignored) != 0 || expires_s <= EXPIRES_OTHER_MAX_S)
+		return NULL;
+	json_node_text(json_node_member(first, "bucket"), &bucket);
+	json_node_text(json_node_member(first, "key"), &key);
+	const char *const subject = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len,
+		(const char *)bucket.data, (int)key.len, (const char *)key.data);
+	const char *const detail = arena_format(exchange->arena, "%zu for %lld seconds",
+		json_node_count(requests), (long long)expires_s);
+	const struct audit_entry entry =
+		audit_note_entry(exchange, "urls_signed", span_text(subject), span_text(detail));
+	return audit_call(exchange->context->store, &entry);
 }
 
 static int sign_all(struct exchange *exchange, const struct json_node *root, struct buffer *body,
@@ -144,7 +186,25 @@ static int parse_request(struct exchange *exchange, const struct json_node *node
 	if (hub_name_check_bucket(exchange->context->default_namespace, out->bucket, err) != 0 ||
 		parse_key(json_node_member(node, "key"), out, err) != 0)
 		return -1;
-	return parse_query(json_node_member(node, "query"), out, err);
+	return check_path(exchange, out, err) != 0
+		? -1
+		: parse_query(json_node_member(node, "query"), out, err);
+}
+
+/* Some paths below a possible name are the server's own, such as /oauth/device. */
+static int check_path(
+	struct exchange *exchange, const struct url_request *request, struct error *err)
+{
+	char *const path = arena_format(exchange->arena, "/%.*s%s%.*s", (int)request->bucket.len,
+		(const char *)request->bucket.data, request->key.len > 0 ? "/" : "",
+		(int)request->key.len, (const char *)request->key.data);
+	if (path == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return router_is_of_bucket(span_text(path))
+		? 0
+		: error_set(err, ERROR_INVALID,
+			  "this path below /%.*s/ is one of the server's own, and no object has it.",
+			  (int)request->bucket.len, (const char *)request->bucket.data);
 }
 
 static bool parse_method(const struct json_node *node, enum method *out)

@@ -7,5 +7,6 @@
 
 enum next admin_signed_urls_begin(struct exchange *exchange);
 enum next admin_signed_urls_finish(struct exchange *exchange);
+enum next admin_signed_urls_resume(struct exchange *exchange);
 
 #endif

@@ -3,6 +3,7 @@
 #include "api/admin/admin_damage.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_page.h"
+#include "api/exchange/page_query.h"
 #include "base/format/json_node.h"
 #include "storage/packs/backup_holds.h"
 #include "storage/packs/pack_format.h"
@@ -48,10 +49,10 @@ enum next admin_storage_resume(struct exchange *exchange)
 enum next admin_packs_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	uint64_t after;
+	uint64_t after = 0;
 	uint64_t limit;
-	if (admin_page_after(exchange, &after, &err) != 0 ||
-		admin_page_limit(exchange, PAGE_PACKS, PACK_SURVEY_MAX, &limit, &err) != 0)
+	if (page_query_number(exchange, "after", &after, &err) != 0 ||
+		page_query_limit(exchange, PAGE_PACKS, PACK_SURVEY_MAX, &limit, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange_await(
 		exchange, pack_survey_call(exchange->context->store, (int64_t)after, limit));

@@ -1,6 +1,7 @@
 #include "api/admin/admin_usage.h"
 
 #include "api/admin/admin_page.h"
+#include "api/exchange/page_query.h"
 #include "api/auth/authorise.h"
 #include "base/format/json_node.h"
 #include "storage/objects/object_search.h"
@@ -21,7 +22,7 @@ enum next admin_usage_begin(struct exchange *exchange)
 	uint64_t limit;
 	exchange_query(exchange, "prefix", &params.prefix);
 	exchange_query(exchange, "after", &params.after);
-	if (admin_page_limit(exchange, PAGE_ENTRIES, OBJECT_USAGE_LIMIT_MAX, &limit, &err) != 0 ||
+	if (page_query_limit(exchange, PAGE_ENTRIES, OBJECT_USAGE_LIMIT_MAX, &limit, &err) != 0 ||
 		may_see_older(exchange, params.prefix, &params.counts_older, &err) != 0)
 		return exchange_fail(exchange, &err);
 	params.limit = limit;
@@ -49,7 +50,7 @@ enum next admin_search_begin(struct exchange *exchange)
 	exchange_query(exchange, "prefix", &params.prefix);
 	exchange_query(exchange, "contains", &params.contains);
 	exchange_query(exchange, "after", &params.after);
-	if (admin_page_limit(exchange, PAGE_ENTRIES, OBJECT_SEARCH_LIMIT_MAX, &limit, &err) != 0)
+	if (page_query_limit(exchange, PAGE_ENTRIES, OBJECT_SEARCH_LIMIT_MAX, &limit, &err) != 0)
 		return exchange_fail(exchange, &err);
 	params.limit = limit;
 	return exchange_await(exchange, object_search_call(exchange->context->store, &params));

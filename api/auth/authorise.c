@@ -6,6 +6,7 @@
 #include "api/auth/authorise.h"
 
 #include "api/auth/keyring.h"
+#include "api/auth/shared_url.h"
 #include "api/auth/xet_token.h"
 #include "api/exchange/route.h"
 #include "storage/objects/object_read.h"
@@ -23,6 +24,7 @@ static const struct access_rule {
 	[ACCESS_BUCKET_KNOWN] = {0, KEY_ANY, true},
 	[ACCESS_BUCKET_CHANGES] = {PERMISSION_WRITE | PERMISSION_DELETE, KEY_ANY, true},
 	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
+	[ACCESS_BUCKET_SCAN] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
 	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE, true},
 	[ACCESS_BUCKET_SETTINGS] = {PERMISSION_LIST, KEY_NONE, false},
 	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE, false},
@@ -34,6 +36,7 @@ static const struct access_rule {
 	[ACCESS_OBJECT_ADMIN] = {PERMISSION_ADMIN, KEY_PARAMETER, false},
 	[ACCESS_RUN_READ] = {PERMISSION_READ, KEY_RUN, true},
 	[ACCESS_RUN_FLEET] = {PERMISSION_READ, KEY_RUN, false},
+	[ACCESS_RUN_OBJECT] = {PERMISSION_READ, KEY_RUN, true},
 	[ACCESS_RUN_WRITE] = {PERMISSION_WRITE, KEY_RUN, false},
 };
 
@@ -61,6 +64,7 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 static int object_allows(struct exchange *exchange, const struct question *question,
 	bool *out_allows, struct error *err);
 static int judge_transfer(struct exchange *exchange, bool writes, struct error *err);
+static int judge_shared(struct exchange *exchange, struct error *err);
 static int judge_route(
 	struct exchange *exchange, const struct access_rule *rule, struct error *err);
 static struct span rule_key(struct exchange *exchange, enum key_rule rule);
@@ -99,10 +103,13 @@ int authorise(struct exchange *exchange, struct error *err)
 	if (access == ACCESS_XET_READ || access == ACCESS_XET_WRITE)
 		return judge_transfer(exchange, access == ACCESS_XET_WRITE, err);
 	ASSERT((size_t)access < sizeof(access_rules) / sizeof(access_rules[0]));
+	const bool needs_key = access <= ACCESS_CREATE_BUCKET || access == ACCESS_BUCKET_SCAN;
+	if (needs_key && principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
+	if (access == ACCESS_RUN_OBJECT && shared_url_is_present(exchange))
+		return judge_shared(exchange, err);
 	if (access > ACCESS_CREATE_BUCKET)
 		return judge_route(exchange, &access_rules[access], err);
-	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
 	if (access == ACCESS_SIGNED_IN || principal->is_root)
 		return 0;
 	if (access == ACCESS_METRICS && principal_may_read_metrics(principal))
@@ -313,6 +320,20 @@ static int judge_transfer(struct exchange *exchange, bool writes, struct error *
 	const struct question question = {.bucket = &bucket, .anywhere = true, .shared = true};
 	exchange->bucket_id = token->bucket_id;
 	return judge(exchange, &question, err);
+}
+
+/* Either the URL or the caller's key is enough: a worker whose URL has expired in a long download
+ * goes on with its key. */
+static int judge_shared(struct exchange *exchange, struct error *err)
+{
+	struct error refusal = {0};
+	if (shared_url_judge(exchange, &refusal) == 0)
+		return 0;
+	if (judge_route(exchange, &access_rules[ACCESS_RUN_OBJECT], err) == 0)
+		return 0;
+	if (authorise_is_refusal(err->kind))
+		*err = refusal;
+	return -1;
 }
 
 static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)

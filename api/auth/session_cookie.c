@@ -6,10 +6,15 @@
 #include <string.h>
 
 #include "api/auth/keyring.h"
+#include "api/exchange/base_url.h"
 #include "base/digest/digest.h"
 #include "base/encode.h"
 
 #define COOKIE_NAME "deltabucket_session"
+/* Browsers take a cookie of this prefix only if it is Secure, has Path=/ and no Domain, and came
+ * over TLS. So neither a host of the same domain nor a page without TLS can put one in its place.
+ */
+#define SECURE_NAME "__Host-" COOKIE_NAME
 
 enum { HEX_CHARACTERS = 2 * SESSION_COOKIE_BYTES, KEY_ID_MAX_BYTES = 128 };
 
@@ -18,9 +23,10 @@ static bool has_console_face(const struct exchange *exchange);
 static int find_session(struct exchange *exchange, const struct session_cookie *cookie,
 	struct session_record *session, struct error *err);
 
-bool session_cookie_parse(struct span header, struct arena *arena, struct session_cookie *out)
+bool session_cookie_parse(
+	struct span header, bool is_secure, struct arena *arena, struct session_cookie *out)
 {
-	static const char name[] = COOKIE_NAME "=";
+	const struct span name = span_text(is_secure ? SECURE_NAME "=" : COOKIE_NAME "=");
 	struct span value = {NULL, 0};
 	struct span pair;
 	size_t count = 0;
@@ -28,9 +34,9 @@ bool session_cookie_parse(struct span header, struct arena *arena, struct sessio
 		struct span piece; /* headers that came twice are joined by a comma */
 		while (span_split(&pair, ',', &piece)) {
 			piece = span_trim(piece);
-			if (!span_starts(piece, span_text(name)))
+			if (!span_starts(piece, name))
 				continue;
-			value = span_slice(piece, sizeof(name) - 1, piece.len);
+			value = span_slice(piece, name.len, piece.len);
 			count++;
 		}
 	}
@@ -41,7 +47,7 @@ void session_cookie_print(const struct session_cookie *cookie, bool is_secure, s
 {
 	char hex[HEX_CHARACTERS + 1];
 	encode_hex(span_of(cookie->bytes, sizeof(cookie->bytes)), hex);
-	buffer_add_text(out, COOKIE_NAME "=");
+	buffer_add_text(out, is_secure ? SECURE_NAME "=" : COOKIE_NAME "=");
 	encode_percent(cookie->key_id, false, out);
 	buffer_format(out, ".%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", hex,
 		SESSION_TOTAL_MS / 1000, is_secure ? "; Secure" : "");
@@ -50,8 +56,13 @@ void session_cookie_print(const struct session_cookie *cookie, bool is_secure, s
 
 const char *session_cookie_none(bool is_secure)
 {
-	return is_secure ? COOKIE_NAME "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure"
+	return is_secure ? SECURE_NAME "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure"
 			 : COOKIE_NAME "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict";
+}
+
+bool session_cookie_is_secure(struct exchange *exchange)
+{
+	return exchange->secure || strncmp(base_url(exchange), "https://", 8) == 0;
 }
 
 void session_cookie_id(
@@ -70,8 +81,8 @@ int session_cookie_identify(struct exchange *exchange, bool is_use, struct error
 {
 	struct session_cookie cookie;
 	if (!has_console_face(exchange) || !session_cookie_is_console(exchange) ||
-		!session_cookie_parse(
-			exchange_header(exchange, "cookie"), exchange->arena, &cookie))
+		!session_cookie_parse(exchange_header(exchange, "cookie"),
+			session_cookie_is_secure(exchange), exchange->arena, &cookie))
 		return 0;
 	struct session_record *const session = arena_take(exchange->arena, sizeof(*session));
 	const int found = session != NULL ? find_session(exchange, &cookie, session, err) : 0;

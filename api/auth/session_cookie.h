@@ -1,7 +1,7 @@
-/* The cookie of the console: `deltabucket_session=KEYID.HEX`, where HEX are 32 random bytes. The
- * row of the session (storage/buckets/session.h) has their HMAC-SHA256 with the secret of the key
- * as its id. So nobody can make a cookie from the catalog, and a session ends when its key is
- * revoked or gets another secret.
+/* The cookie of the console: `deltabucket_session=KEYID.HEX`, where HEX are 32 random bytes; over
+ * TLS with the prefix `__Host-`. The row of the session (storage/buckets/session.h) has their
+ * HMAC-SHA256 with the secret of the key as its id. So nobody can make a cookie from the catalog,
+ * and a session ends when its key is revoked or gets another secret.
  *
  * A browser sends a cookie also with requests that another site made it send. So a cookie counts
  * only beside the header `X-Deltabucket-Console: 1`, which another site cannot make a browser send:
@@ -19,9 +19,13 @@ struct session_cookie {
 	uint8_t bytes[SESSION_COOKIE_BYTES]; /* secret: wipe them */
 };
 
-/* Reads the value of the header Cookie, with texts in the arena. False when it has no session,
- * more than one, or one that is malformed. */
-bool session_cookie_parse(struct span header, struct arena *arena, struct session_cookie *out);
+/* Whether a cookie for the client of this request is Secure and has the prefix: the request came
+ * over TLS, or the base URL begins with https (base_url.h). Only the one name counts then. */
+bool session_cookie_is_secure(struct exchange *exchange);
+/* Reads the value of the header Cookie, with texts in the arena. False when it has no session of
+ * this kind, more than one, or one that is malformed. */
+bool session_cookie_parse(
+	struct span header, bool is_secure, struct arena *arena, struct session_cookie *out);
 /* Appends the value of the header Set-Cookie. */
 void session_cookie_print(const struct session_cookie *cookie, bool is_secure, struct buffer *out);
 /* The same for a cookie that takes the session away from the browser. */

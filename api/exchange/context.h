@@ -41,7 +41,11 @@ struct api_context {
 	struct guess_limit *guesses;
 	/* whether Hub buckets are public when the request that makes them does not say */
 	bool hub_buckets_public;
-	uint8_t token_key[32]; /* seals Xet tokens, fetch URLs and cursors */
+	uint8_t token_key[32]; /* seals Xet tokens, fetch URLs and cursors; signs shared URLs */
+	/* URLs of step objects and fetch URLs need no key and are the same for all callers
+	 * (api/auth/shared_url.h) */
+	bool shared_urls;
+	bool shared_cache; /* shared caches may keep the bytes of such URLs */
 	/* the server's own CA, for clients; NULL: the certificate comes from elsewhere */
 	const char *ca_pem;
 	/* a Host below this domain names the bucket (virtual hosts); NULL: path style only */

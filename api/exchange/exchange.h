@@ -91,8 +91,7 @@ struct exchange {
 	struct arena *arena;
 	char request_id[33];
 	enum method method;
-	/* as sent, still encoded: path and query, or a whole URL */
-	struct span target;
+	struct span target;      /* as sent, still encoded: path and query, or a whole URL */
 	struct span path;        /* as sent, still encoded */
 	struct span query;       /* as sent, without '?' */
 	struct query_parameter { /* filled when the first one is asked for */
@@ -127,6 +126,7 @@ struct exchange {
 	const struct xet_token *transfer;
 	/* the bucket that the caller may use; 0: all (root), or the route names none */
 	int64_t bucket_id;
+	int64_t shared_until_s; /* the end of its shared URL (shared_url.h); 0: it has none */
 	/* the row of the version whose own ACL alone gives access; 0: something else does */
 	int64_t judged_version;
 	int payload_rule; /* of enum payload_rule (payload.h), set by identify with what follows */

@@ -21,6 +21,8 @@ enum access {
 	 * the handler judges each key */
 	ACCESS_BUCKET_CHANGES,
 	ACCESS_BUCKET_LIST, /* PERMISSION_LIST on bucket (with the query's `prefix` as prefix) */
+	/* the same and any valid key: for requests that read far more rows than they reply */
+	ACCESS_BUCKET_SCAN,
 	/* PERMISSION_LIST on the whole bucket, because runs are not listed by prefix */
 	ACCESS_BUCKET_RUNS,
 	/* the same, but not through grants of the bucket: for reading its settings */
@@ -35,7 +37,9 @@ enum access {
 	ACCESS_OBJECT_ADMIN,      /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,          /* PERMISSION_READ on bucket/run/ */
 	ACCESS_RUN_FLEET,         /* the same, but not through grants of the bucket: for leases */
-	ACCESS_RUN_WRITE,         /* PERMISSION_WRITE on bucket/run/ */
+	/* as ACCESS_RUN_READ, or a shared URL of this very path (shared_url.h) */
+	ACCESS_RUN_OBJECT,
+	ACCESS_RUN_WRITE, /* PERMISSION_WRITE on bucket/run/ */
 	/* a Xet token (xet_token.h) whose key may still know of the token's bucket; handlers judge
 	 * object keys */
 	ACCESS_XET_READ,

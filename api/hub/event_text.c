@@ -1,16 +1,15 @@
 /* A cursor is its fields in a fixed layout and random bytes, sealed (base/digest/seal.h) and
- * written in base64. An event is an `event:` line and a `data:` line with one JSON object. */
+ * written in base64. */
 #include "api/hub/event_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "api/exchange/server_event.h"
 #include "base/encode.h"
-#include "base/format/json_node.h"
 #include "base/little_endian.h"
 #include "base/random.h"
 
-enum { EVENT_MAX_BYTES = 4 * 1024 * 1024 };
 /* life, bucket, number and moment (u64 each, little-endian), and random bytes */
 enum { AT_BUCKET = 8, AT_NUMBER = 16, AT_MOMENT = 24, AT_RANDOM = 32, CURSOR_PLAIN_BYTES = 40 };
 enum { CURSOR_SEALED_BYTES = CURSOR_PLAIN_BYTES + SEAL_TOKEN_OVERHEAD_BYTES };
@@ -19,11 +18,9 @@ _Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text
 static const char purpose[] = "event cursor";
 
 static bool is_told(const struct event_change *change);
-static void begin(struct buffer *out, const char *event, struct json_writer *json);
 static void print_change(struct json_writer *json, const struct event_change *change);
 static void print_file(struct json_writer *json, const struct tree_entry *file);
 static void print_time(struct json_writer *json, const char *name, int64_t ms);
-static void end(struct buffer *out, struct json_writer *json);
 
 void event_cursor_print(const struct event_cursor *cursor, const uint8_t key[SEAL_KEY_BYTES],
 	char out[EVENT_CURSOR_BYTES])
@@ -73,11 +70,6 @@ bool event_cursor_is_like(struct span text)
 	return text.len > 0 && text.len < EVENT_CURSOR_BYTES;
 }
 
-void event_text_init(struct buffer *out)
-{
-	buffer_init(out, EVENT_MAX_BYTES);
-}
-
 void event_text_changes(
 	struct buffer *out, const char *cursor, const struct event_change *changes, size_t count)
 {
@@ -88,40 +80,20 @@ void event_text_changes(
 		told++;
 	if (told == count)
 		return;
-	begin(out, "changes", &json);
+	server_event_begin(out, "changes", &json);
 	json_writer_text(&json, "cursor", span_text(cursor));
 	json_writer_array(&json, "changes");
 	for (size_t i = told; i < count; i++)
 		if (is_told(&changes[i]))
 			print_change(&json, &changes[i]);
 	json_writer_end(&json, ']');
-	end(out, &json);
-}
-
-void event_text_simple(struct buffer *out, const char *event, const char *member, const char *value)
-{
-	struct json_writer json;
-	begin(out, event, &json);
-	json_writer_text(&json, member, span_text(value));
-	end(out, &json);
-}
-
-void event_text_ping(struct buffer *out)
-{
-	buffer_add_text(out, ": ping\n\n");
+	server_event_end(out, &json);
 }
 
 /* A file that did not exist before and does not exist now is not a change. */
 static bool is_told(const struct event_change *change)
 {
 	return change->existed || change->file != NULL;
-}
-
-static void begin(struct buffer *out, const char *event, struct json_writer *json)
-{
-	buffer_format(out, "event: %s\ndata: ", event);
-	json_writer_init(json, out);
-	json_writer_object(json, NULL);
 }
 
 static void print_change(struct json_writer *json, const struct event_change *change)
@@ -154,10 +126,4 @@ static void print_time(struct json_writer *json, const char *name, int64_t ms)
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_iso(ms, text);
 	json_writer_text(json, name, span_text(text));
-}
-
-static void end(struct buffer *out, struct json_writer *json)
-{
-	json_writer_end(json, '}');
-	buffer_add_text(out, "\n\n");
 }

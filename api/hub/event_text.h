@@ -1,6 +1,6 @@
-/* Prints server-sent events, and the cursors in them. A cursor is the position of a stream. It is
- * sealed, because its numbers count the changes of all buckets. No two cursors are equal, so that a
- * reader cannot even see that nothing has changed between them. */
+/* Prints the event of changed files, and the cursors of events. A cursor is the position of a
+ * stream. It is sealed, because its numbers count the changes of all buckets. No two cursors are
+ * equal, so that a reader cannot even see that nothing has changed between them. */
 #ifndef API_HUB_EVENT_TEXT_H
 #define API_HUB_EVENT_TEXT_H
 
@@ -29,15 +29,9 @@ struct event_change {
 	bool existed;                  /* before the changes */
 	const struct tree_entry *file; /* now; NULL: it does not exist */
 };
-/* Makes an empty buffer with room for one event of any kind. */
-void event_text_init(struct buffer *out);
 /* Prints `event: changes`. Leaves out files that neither existed nor exist, and prints nothing when
  * all are such files. */
 void event_text_changes(
 	struct buffer *out, const char *cursor, const struct event_change *changes, size_t count);
-/* Prints an event with one member. */
-void event_text_simple(
-	struct buffer *out, const char *event, const char *member, const char *value);
-void event_text_ping(struct buffer *out);
 
 #endif

@@ -12,11 +12,9 @@
  * keys and grants of that moment. */
 #include "api/hub/handlers.h"
 
-#include <string.h>
-
 #include "api/auth/authorise.h"
 #include "api/auth/identify.h"
-#include "api/exchange/long_wait.h"
+#include "api/exchange/event_stream.h"
 #include "api/hub/event_text.h"
 #include "storage/buckets/bucket.h"
 #include "storage/core/change_feed.h"
@@ -24,19 +22,14 @@
 
 enum {
 	ROUND_CHANGES = 200,
-	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 	PAUSE_MS = 150,
-	TURN_MS = 1,
-	REST_MS = 10 * 1000, /* a revoked key may listen for so long */
-	PING_MS = 30 * 1000
+	REST_MS = 10 * 1000 /* a revoked key may listen for so long */
 };
 
-enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED, STAGE_END };
+enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED };
 
 struct events {
-	struct body_source source; /* first */
-	struct long_wait wait;     /* for all waits of the stream */
-	struct exchange *exchange;
+	struct event_stream stream; /* first */
 	struct change_feed *feed;
 	struct bucket_ref bucket; /* the bucket that had the name when the stream began */
 	struct change_position position;
@@ -44,34 +37,17 @@ struct events {
 	uint64_t generation; /* taken before the last look */
 	bool is_lost;        /* the feed no longer has the changes after the position */
 	bool is_ready;       /* `ready` was printed */
-	int64_t ping_ms;     /* time of the next ping, on the monotonic clock */
-	struct buffer out;
-	size_t out_at;
 };
 
-/* During a round the exchange has an arena and a principal of the round, so that the memory of a
- * round is freed with it. */
-struct round {
-	struct arena *arena;
-	struct arena *own_arena;
-	const struct principal *own_principal;
-	int64_t updated_ms;
-};
-
-static ptrdiff_t events_read(
-	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
-static bool advance(struct events *events);
-static bool is_over(const struct events *events);
-static void take_leave(struct events *events);
+static bool events_advance(struct event_stream *stream);
+static void events_leave(struct event_stream *stream);
+static void print_reset(struct events *events);
 static void print_cursor_event(struct events *events, const char *name);
 static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES]);
-static void rest(struct events *events);
-static int64_t now_ms(const struct events *events);
-static void pause_for(struct events *events, int64_t ms);
+static bool rest(struct events *events);
 static void look(struct events *events);
-static void open_round(struct exchange *exchange, struct round *round);
-static bool look_in(struct events *events, struct round *round);
-static bool may_go_on(struct events *events, struct round *round);
+static bool look_in(struct events *events);
+static bool may_go_on(struct events *events, int64_t *out_updated_ms);
 static bool send_changes(struct events *events, const struct change_seen *seen, size_t count);
 static int choose(const struct events *events, const struct change_seen *seen, size_t count,
 	struct event_change *out, size_t *out_chosen);
@@ -80,12 +56,11 @@ static bool is_among(const struct event_change *changes, size_t count, struct sp
 static int look_up(
 	struct events *events, struct event_change *changes, size_t count, struct error *err);
 static void settle(struct events *events);
-static void close_round(struct exchange *exchange, struct round *round);
-static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity);
-static void events_close(struct body_source *source);
 static int open_stream(struct events *events, struct error *err);
 static int find_position(struct events *events, int64_t updated_ms, struct error *err);
 static int place_at_cursor(struct events *events, struct span text, struct error *err);
+
+static const struct event_stream_kind kind = {.advance = events_advance, .leave = events_leave};
 
 enum next events_begin(struct exchange *exchange)
 {
@@ -95,74 +70,40 @@ enum next events_begin(struct exchange *exchange)
 		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
 		return exchange_fail(exchange, &err);
 	}
-	*events = (struct events){.source = {.read = events_read, .close = events_close},
-		.exchange = exchange,
-		.feed = store_change_feed(exchange->context->store)};
-	event_text_init(&events->out);
-	long_wait_init(&events->wait, exchange, exchange->context->shares.streams, 0);
-	if (open_stream(events, &err) != 0)
-		return exchange_fail(exchange, &err);
-	exchange_add_header(exchange, "Cache-Control", "no-cache");
-	exchange_add_header(exchange, "X-Accel-Buffering", "no");
-	return exchange_reply_stream(exchange, 200, "text/event-stream", &events->source);
+	*events = (struct events){.feed = store_change_feed(exchange->context->store)};
+	event_stream_init(&events->stream, &kind, exchange);
+	return open_stream(events, &err) == 0 ? event_stream_reply(&events->stream)
+					      : event_stream_fail(&events->stream, &err);
 }
 
-static ptrdiff_t events_read(
-	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
+static bool events_advance(struct event_stream *stream)
 {
-	struct events *const events = (struct events *)source;
-	while (events->out.len == 0) {
-		if (events->stage == STAGE_END)
-			return 0;
-		if (!advance(events))
-			return SOURCE_WAIT;
-		if (buffer_failed(&events->out))
-			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its buffer.");
-	}
-	return give(events, into, capacity);
-}
-
-/* False: the exchange waits, and may have been woken already, so nothing of it is touched after
- * that. */
-static bool advance(struct events *events)
-{
-	if (is_over(events)) {
-		take_leave(events);
-		return true;
-	}
-	if (events->stage == STAGE_REST) {
-		rest(events);
-		return false;
-	}
+	struct events *const events = (struct events *)stream;
+	if (events->stage == STAGE_REST)
+		return rest(events);
 	const bool changed = events->stage == STAGE_RESTED &&
 		change_feed_generation(events->feed, events->bucket.id) != events->generation;
 	events->stage = STAGE_LOOK;
-	if (changed) {
-		pause_for(events, PAUSE_MS);
-		return false;
-	}
+	if (changed)
+		return event_stream_pause(stream, PAUSE_MS);
 	look(events);
-	if (events->stage != STAGE_LOOK || events->out.len > 0)
-		return true;
-	/* No change was for this caller. Others get their turn before the next look. */
-	pause_for(events, TURN_MS);
-	return false;
+	/* Where no change was for this caller, others get their turn before the next look. */
+	return stream->has_ended || events->stage != STAGE_LOOK || stream->out.len > 0 ||
+		event_stream_yield(stream);
 }
 
-/* Whether the stream must end with `reconnect`: the server stops, and the client is to come to its
- * successor, or another caller got the place of the stream. */
-static bool is_over(const struct events *events)
+static void events_leave(struct event_stream *stream)
 {
-	struct error crowded = {0};
-	const bool is_told = long_wait_is_stopping(&events->wait) ||
-		long_wait_check(&events->wait, &crowded) != 0;
-	return is_told && !events->is_lost;
+	struct events *const events = (struct events *)stream;
+	if (events->is_lost)
+		print_reset(events);
+	else
+		print_cursor_event(events, "reconnect");
 }
 
-static void take_leave(struct events *events)
+static void print_reset(struct events *events)
 {
-	print_cursor_event(events, "reconnect");
-	events->stage = STAGE_END;
+	server_event_print(&events->stream.out, "reset", "reason", span_text("cursor_too_old"));
 }
 
 /* Prints an event that has only the cursor. */
@@ -170,69 +111,52 @@ static void print_cursor_event(struct events *events, const char *name)
 {
 	char cursor[EVENT_CURSOR_BYTES];
 	print_cursor(events, cursor);
-	event_text_simple(&events->out, name, "cursor", cursor);
+	server_event_print(&events->stream.out, name, "cursor", span_text(cursor));
 }
 
 static void print_cursor(const struct events *events, char out[EVENT_CURSOR_BYTES])
 {
 	const struct event_cursor cursor = {
 		change_feed_id(events->feed), events->bucket.id, events->position};
-	event_cursor_print(&cursor, events->exchange->context->token_key, out);
+	event_cursor_print(&cursor, events->stream.exchange->context->token_key, out);
 }
 
-static void rest(struct events *events)
+/* False, as event_stream_pause. */
+static bool rest(struct events *events)
 {
-	const int64_t left_ms = events->ping_ms - now_ms(events);
+	struct event_stream *const stream = &events->stream;
+	const int64_t left_ms = stream->ping_ms - event_stream_now_ms(stream);
 	events->stage = STAGE_RESTED;
 	change_feed_wait(events->feed, events->bucket.id, events->generation,
-		left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
-	long_wait_begun(&events->wait);
-}
-
-static int64_t now_ms(const struct events *events)
-{
-	const struct clock_source *const clock = events->exchange->context->clock;
-	return clock->monotonic_ms(clock);
-}
-
-static void pause_for(struct events *events, int64_t ms)
-{
-	change_feed_pause(events->feed, ms, &events->wait.waiter);
-	long_wait_begun(&events->wait);
+		left_ms < REST_MS ? left_ms : REST_MS, &stream->wait.waiter);
+	long_wait_begun(&stream->wait);
+	return false;
 }
 
 static void look(struct events *events)
 {
-	struct round round;
-	ASSERT(events->stage == STAGE_LOOK && events->out.len == 0);
+	struct event_scope scope;
+	ASSERT(events->stage == STAGE_LOOK && events->stream.out.len == 0);
 	events->generation = change_feed_generation(events->feed, events->bucket.id);
-	open_round(events->exchange, &round);
-	if (!look_in(events, &round))
-		events->stage = STAGE_END;
-	close_round(events->exchange, &round);
-	if (events->out.len > 0)
-		events->ping_ms = now_ms(events) + PING_MS;
+	event_scope_open(&scope, events->stream.exchange);
+	if (!look_in(events))
+		events->stream.has_ended = true;
+	event_scope_close(&scope, events->stream.exchange);
 }
 
-static void open_round(struct exchange *exchange, struct round *round)
+static bool look_in(struct events *events)
 {
-	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES),
-		.own_arena = exchange->arena,
-		.own_principal = exchange->principal};
-	exchange->arena = round->arena;
-}
-
-static bool look_in(struct events *events, struct round *round)
-{
+	struct arena *const arena = events->stream.exchange->arena;
 	struct change_page page = {
-		.changes = arena_take_array(round->arena, ROUND_CHANGES, sizeof(*page.changes)),
+		.changes = arena_take_array(arena, ROUND_CHANGES, sizeof(*page.changes)),
 		.limit = ROUND_CHANGES};
-	if (page.changes == NULL || !may_go_on(events, round))
+	int64_t updated_ms;
+	if (page.changes == NULL || !may_go_on(events, &updated_ms))
 		return false;
 	if (events->is_lost ||
-		!change_feed_read(events->feed, events->bucket.id, round->updated_ms,
-			&events->position, round->arena, &page)) {
-		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
+		!change_feed_read(events->feed, events->bucket.id, updated_ms, &events->position,
+			arena, &page)) {
+		print_reset(events);
 		return false;
 	}
 	if (page.count > 0 && !send_changes(events, page.changes, page.count))
@@ -243,9 +167,9 @@ static bool look_in(struct events *events, struct round *round)
 }
 
 /* Whether the same bucket still exists and the caller may still know of it. */
-static bool may_go_on(struct events *events, struct round *round)
+static bool may_go_on(struct events *events, int64_t *out_updated_ms)
 {
-	struct exchange *const exchange = events->exchange;
+	struct exchange *const exchange = events->stream.exchange;
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	struct bucket_totals totals;
@@ -254,14 +178,14 @@ static bool may_go_on(struct events *events, struct round *round)
 		bucket_find(store, events->bucket, exchange->arena, &bucket, &ignored) != 0 ||
 		bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
 		return false;
-	round->updated_ms =
+	*out_updated_ms =
 		totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
 	return true;
 }
 
 static bool send_changes(struct events *events, const struct change_seen *seen, size_t count)
 {
-	struct exchange *const exchange = events->exchange;
+	struct exchange *const exchange = events->stream.exchange;
 	struct event_change *const changes =
 		arena_take_array(exchange->arena, count + 1, sizeof(*changes));
 	struct error ignored = {0};
@@ -273,7 +197,7 @@ static bool send_changes(struct events *events, const struct change_seen *seen, 
 	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
 		return false;
 	print_cursor(events, cursor);
-	event_text_changes(&events->out, cursor, changes, chosen);
+	event_text_changes(&events->stream.out, cursor, changes, chosen);
 	return true;
 }
 
@@ -302,7 +226,7 @@ static int may_list(const struct events *events, struct span path)
 {
 	struct bucket_ref bucket = events->bucket;
 	struct error ignored = {0};
-	return authorise_permits(events->exchange, &bucket, path, PERMISSION_LIST, &ignored);
+	return authorise_permits(events->stream.exchange, &bucket, path, PERMISSION_LIST, &ignored);
 }
 
 static bool is_among(const struct event_change *changes, size_t count, struct span path)
@@ -317,7 +241,7 @@ static bool is_among(const struct event_change *changes, size_t count, struct sp
 static int look_up(
 	struct events *events, struct event_change *changes, size_t count, struct error *err)
 {
-	struct exchange *const exchange = events->exchange;
+	struct exchange *const exchange = events->stream.exchange;
 	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
 	struct tree tree;
 	for (size_t i = 0; paths != NULL && i < count; i++)
@@ -339,42 +263,15 @@ static void settle(struct events *events)
 {
 	if (!events->is_ready)
 		print_cursor_event(events, "ready");
-	else if (now_ms(events) >= events->ping_ms)
-		event_text_ping(&events->out);
+	else
+		event_stream_ping(&events->stream);
 	events->is_ready = true;
 	events->stage = STAGE_REST;
 }
 
-static void close_round(struct exchange *exchange, struct round *round)
-{
-	exchange->arena = round->own_arena;
-	exchange->principal = round->own_principal;
-	arena_free(round->arena);
-}
-
-static ptrdiff_t give(struct events *events, uint8_t *into, size_t capacity)
-{
-	ASSERT(events->out_at < events->out.len);
-	const size_t left = events->out.len - events->out_at;
-	const size_t len = left < capacity ? left : capacity;
-	memcpy(into, events->out.data + events->out_at, len);
-	events->out_at += len;
-	if (events->out_at == events->out.len) {
-		buffer_release(&events->out);
-		event_text_init(&events->out);
-		events->out_at = 0;
-	}
-	return (ptrdiff_t)len;
-}
-
-static void events_close(struct body_source *source)
-{
-	buffer_release(&((struct events *)source)->out);
-}
-
 static int open_stream(struct events *events, struct error *err)
 {
-	struct exchange *const exchange = events->exchange;
+	struct exchange *const exchange = events->stream.exchange;
 	struct store *const store = exchange->context->store;
 	struct bucket bucket;
 	struct bucket_totals totals;
@@ -382,16 +279,13 @@ static int open_stream(struct events *events, struct error *err)
 		bucket_totals_find(store, &bucket, 1, &totals, err) != 0)
 		return -1;
 	events->bucket = (struct bucket_ref){exchange->parameters[0], bucket.id};
-	if (find_position(events,
-		    totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms,
-		    err) != 0)
-		return -1;
-	return long_wait_enter(&events->wait, err);
+	return find_position(events,
+		totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms, err);
 }
 
 static int find_position(struct events *events, int64_t updated_ms, struct error *err)
 {
-	struct exchange *const exchange = events->exchange;
+	struct exchange *const exchange = events->stream.exchange;
 	struct span text;
 	int64_t since_ms = updated_ms;
 	if (exchange_query(exchange, "cursor", &text))
@@ -409,7 +303,7 @@ static int find_position(struct events *events, int64_t updated_ms, struct error
 static int place_at_cursor(struct events *events, struct span text, struct error *err)
 {
 	struct event_cursor cursor = {.bucket = 0};
-	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) &&
+	if (!event_cursor_parse(text, events->stream.exchange->context->token_key, &cursor) &&
 		!event_cursor_is_like(text))
 		return error_set(
 			err, ERROR_INVALID, "The parameter cursor must be a value from an event.");

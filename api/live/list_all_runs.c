@@ -1,5 +1,6 @@
 #include "api/live/handlers.h"
 
+#include "api/exchange/page_query.h"
 #include "api/live/run_walk.h"
 
 enum {
@@ -21,7 +22,6 @@ struct listing {              /* the exchange's state */
 };
 
 static int read_parameters(struct exchange *exchange, struct listing *listing, struct error *err);
-static int read_limit(struct exchange *exchange, uint64_t *out, struct error *err);
 static bool list_all_runs_show(
 	struct run_walk *walk, const struct run_glance *glance, const struct run_rights *rights);
 static void list_all_runs_release(struct exchange *exchange);
@@ -61,7 +61,7 @@ enum next list_all_runs_resume(struct exchange *exchange)
 static int read_parameters(struct exchange *exchange, struct listing *listing, struct error *err)
 {
 	struct span after;
-	if (read_limit(exchange, &listing->limit, err) != 0)
+	if (page_query_limit(exchange, PAGE_RUNS, PAGE_MAX_RUNS, &listing->limit, err) != 0)
 		return -1;
 	if (!exchange_query(exchange, "after", &after) || after.len == 0)
 		return 0;
@@ -71,18 +71,6 @@ static int read_parameters(struct exchange *exchange, struct listing *listing, s
 		return 0;
 	return error_set(
 		err, ERROR_INVALID, "The parameter after must be the name of a run, BUCKET/RUN.");
-}
-
-static int read_limit(struct exchange *exchange, uint64_t *out, struct error *err)
-{
-	struct span text;
-	*out = PAGE_RUNS;
-	if (exchange_query(exchange, "limit", &text) && (!span_parse_u64(text, out) || *out == 0))
-		return error_set(err, ERROR_INVALID,
-			"The parameter limit must be a number, in digits, of at least 1.");
-	if (*out > PAGE_MAX_RUNS)
-		*out = PAGE_MAX_RUNS;
-	return 0;
 }
 
 static bool list_all_runs_show(

@@ -4,7 +4,7 @@
 #include "api/live/live_replicas.h"
 
 #include "api/auth/authorise.h"
-#include "api/live/live_text.h"
+#include "api/exchange/server_event.h"
 #include "base/digest/xxh3.h"
 #include "storage/core/run_feed.h"
 
@@ -57,7 +57,7 @@ void live_replicas_end_event(struct live_replicas *replicas, struct buffer *out)
 	if (!replicas->is_telling)
 		return;
 	json_writer_end(&replicas->json, ']');
-	live_text_end(out, &replicas->json);
+	server_event_end(out, &replicas->json);
 	replicas->is_telling = false;
 }
 
@@ -141,10 +141,10 @@ static enum live_told reset(struct live_replicas *replicas, struct exchange *exc
 {
 	struct json_writer json;
 	struct error ignored = {0};
-	live_text_begin(out, "reset", &json);
+	server_event_begin(out, "reset", &json);
 	json_writer_text(&json, "reason", span_text(reason));
 	json_writer_text(&json, "run", replicas->name);
-	live_text_end(out, &json);
+	server_event_end(out, &json);
 	if (replicas->has_ended)
 		return LIVE_DONE;
 	const struct run_ref run = replicas->follow.run;
@@ -171,11 +171,9 @@ static enum live_told begin_event(struct live_replicas *replicas, struct exchang
 	replicas->facts = facts;
 	replicas->is_telling = true;
 	replicas->told = 0;
-	live_text_begin(out, "replicas", &replicas->json);
+	server_event_begin(out, "replicas", &replicas->json);
 	json_writer_text(&replicas->json, "run", replicas->name);
 	print_facts(list, &replicas->json);
-	if (list->has_report)
-		json_writer_u64(&replicas->json, "oldest_report_s", list->oldest_report_s);
 	json_writer_array(&replicas->json, "removed");
 	for (size_t i = 0; i < count; i++)
 		json_writer_text(&replicas->json, NULL, gone[i]);
@@ -189,26 +187,20 @@ static void print_facts(const struct replica_list_message *list, struct json_wri
 	if (list->has_head)
 		json_writer_u64(json, "head", list->head);
 	rollback_message_print(&list->rollback, json);
-	if (list->has_oldest)
-		json_writer_u64(json, "oldest", list->oldest);
-	json_writer_u64(json, "without_step", list->without_step);
-	json_writer_object(json, "states");
-	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-		json_writer_u64(
-			json, replica_state_name((enum replica_state)state), list->states[state]);
-	json_writer_end(json, '}');
-	json_writer_u64(json, "expired", list->expired);
+	fleet_counts_print(&list->counts, json);
 }
 
 /* The age of reports is not among them: it changes each second, and is told with the next event. */
 static uint64_t hash_facts(const struct replica_list_message *list)
 {
+	struct replica_list_message facts = *list;
 	struct buffer text;
 	struct json_writer json;
+	facts.counts.has_report = false;
 	buffer_init(&text, REPLICA_BYTES);
 	json_writer_init(&json, &text);
 	json_writer_object(&json, NULL);
-	print_facts(list, &json);
+	print_facts(&facts, &json);
 	json_writer_end(&json, '}');
 	const uint64_t hash = xxh3_64(buffer_span(&text));
 	buffer_release(&text);

@@ -4,7 +4,7 @@
 
 #include "api/auth/authorise.h"
 #include "api/exchange/principal.h"
-#include "api/live/live_text.h"
+#include "api/exchange/server_event.h"
 #include "api/live/run_element.h"
 #include "storage/core/run_feed.h"
 #include "storage/runs/replica.h"
@@ -17,15 +17,22 @@ struct piece {
 	size_t count;
 };
 
+/* TOLD_LOST: nobody can tell what this caller must hear. */
+enum told { TOLD_FAILED = -1, TOLD, TOLD_LOST };
+
 static bool live_runs_may(struct live_part *part, struct exchange *exchange);
 static bool live_runs_look(struct live_part *part, struct exchange *exchange);
 static enum live_told live_runs_tell(
 	struct live_part *part, struct exchange *exchange, struct buffer *out);
 static bool collect(struct live_runs *runs, struct exchange *exchange, struct piece *piece);
 static bool has_run(const struct piece *piece, int64_t run);
-static int tell_one(struct exchange *exchange, const struct run_change *change, struct buffer *out);
-static int tell_end(struct exchange *exchange, const struct run_change *change, struct buffer *out);
+static enum told tell_one(
+	struct exchange *exchange, const struct run_change *change, struct buffer *out);
+static enum told tell_end(
+	struct exchange *exchange, const struct run_change *change, struct buffer *out);
 static void tell_removed(const struct run_change *change, struct buffer *out);
+static enum live_told reset(
+	struct live_runs *runs, struct exchange *exchange, const char *reason, struct buffer *out);
 static void begin_anew(struct live_runs *runs, struct exchange *exchange);
 
 void live_runs_begin(struct live_runs *runs, struct exchange *exchange)
@@ -49,8 +56,6 @@ static bool live_runs_look(struct live_part *part, struct exchange *exchange)
 	struct store *const store = exchange->context->store;
 	runs->changes_until = run_feed_last(store_run_feed(store));
 	runs->moves_until = replica_last_move(store);
-	if (runs->moves_until < runs->moves) /* the run that moved last was removed */
-		runs->moves_until = runs->moves;
 	return runs->changes_until > runs->changes || runs->moves_until > runs->moves;
 }
 
@@ -61,14 +66,15 @@ static enum live_told live_runs_tell(
 	struct piece *const piece = arena_take(exchange->arena, sizeof(*piece));
 	if (piece == NULL)
 		return LIVE_FAILED;
-	if (!collect(runs, exchange, piece)) {
-		live_text_event(out, "reset", "reason", span_text("too_far_behind"));
-		begin_anew(runs, exchange);
-		return LIVE_DONE;
-	}
-	for (size_t i = 0; i < piece->count; i++)
-		if (tell_one(exchange, &piece->changes[i], out) != 0)
+	if (!collect(runs, exchange, piece))
+		return reset(runs, exchange, "too_far_behind", out);
+	for (size_t i = 0; i < piece->count; i++) {
+		const enum told told = tell_one(exchange, &piece->changes[i], out);
+		if (told == TOLD_FAILED)
 			return LIVE_FAILED;
+		if (told == TOLD_LOST)
+			return reset(runs, exchange, "bucket_removed", out);
+	}
 	return runs->changes < runs->changes_until || runs->moves < runs->moves_until ? LIVE_MORE
 										      : LIVE_DONE;
 }
@@ -100,7 +106,8 @@ static bool has_run(const struct piece *piece, int64_t run)
 }
 
 /* A run that has ended since is told by the change of its end. */
-static int tell_one(struct exchange *exchange, const struct run_change *change, struct buffer *out)
+static enum told tell_one(
+	struct exchange *exchange, const struct run_change *change, struct buffer *out)
 {
 	struct run_glance glance;
 	struct run_rights rights;
@@ -110,22 +117,22 @@ static int tell_one(struct exchange *exchange, const struct run_change *change, 
 		return tell_end(exchange, change, out);
 	const int found = run_glance_find(
 		exchange->context->store, change->run, exchange->arena, &glance, &ignored);
-	if (found != 1)
-		return found;
-	if (run_rights_judge(exchange, &glance, &rights, &ignored) != 0)
-		return -1;
-	if (!rights.reads)
-		return 0;
+	if (found < 0 ||
+		(found == 1 && run_rights_judge(exchange, &glance, &rights, &ignored) != 0))
+		return TOLD_FAILED;
+	if (found == 0 || !rights.reads)
+		return TOLD;
 	buffer_add_text(out, "event: run\ndata: ");
 	json_writer_init(&json, out);
 	run_element_print(&glance, &rights, NULL, &json);
 	buffer_add_text(out, "\n\n");
-	return 0;
+	return TOLD;
 }
 
 /* The end was noted in a transaction that may have failed, and the name may be in use again. Where
  * the bucket is gone too, nobody can tell any more who might know of the run. */
-static int tell_end(struct exchange *exchange, const struct run_change *change, struct buffer *out)
+static enum told tell_end(
+	struct exchange *exchange, const struct run_change *change, struct buffer *out)
 {
 	const struct run_ref ref = run_named(change->bucket, change->name);
 	struct bucket_ref bucket = ref.bucket;
@@ -134,27 +141,34 @@ static int tell_end(struct exchange *exchange, const struct run_change *change, 
 	const char *const key = arena_format(
 		exchange->arena, "%.*s/", (int)ref.name.len, (const char *)ref.name.data);
 	if (run_find(exchange->context->store, &ref, exchange->arena, &run, &err) == 0)
-		return 0;
-	if (err.kind == ERROR_NO_BUCKET && !exchange->principal->is_root) {
-		live_text_event(out, "reset", "reason", span_text("bucket_removed"));
-		return 0;
-	}
+		return TOLD;
+	if (err.kind == ERROR_NO_BUCKET && !exchange->principal->is_root)
+		return TOLD_LOST;
 	if (err.kind != ERROR_NO_RUN && err.kind != ERROR_NO_BUCKET)
-		return -1;
+		return TOLD_FAILED;
 	const int may = authorise_permits(
 		exchange, &bucket, span_text(key != NULL ? key : "/"), PERMISSION_READ, &err);
 	if (may == 1)
 		tell_removed(change, out);
-	return may < 0 ? -1 : 0;
+	return may < 0 ? TOLD_FAILED : TOLD;
 }
 
 static void tell_removed(const struct run_change *change, struct buffer *out)
 {
 	struct json_writer json;
-	live_text_begin(out, "run_removed", &json);
+	server_event_begin(out, "run_removed", &json);
 	json_writer_text(&json, "bucket", change->bucket);
 	json_writer_text(&json, "run", change->name);
-	live_text_end(out, &json);
+	server_event_end(out, &json);
+}
+
+/* The client fetches the lists anew, so all that has changed until now needs no telling. */
+static enum live_told reset(
+	struct live_runs *runs, struct exchange *exchange, const char *reason, struct buffer *out)
+{
+	server_event_print(out, "reset", "reason", span_text(reason));
+	begin_anew(runs, exchange);
+	return LIVE_DONE;
 }
 
 static void begin_anew(struct live_runs *runs, struct exchange *exchange)

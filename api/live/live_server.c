@@ -1,7 +1,7 @@
 #include "api/live/live_server.h"
 
 #include "api/exchange/principal.h"
-#include "api/live/live_text.h"
+#include "api/exchange/server_event.h"
 #include "api/live/run_element.h"
 #include "api/live/server_warnings.h"
 #include "base/digest/xxh3.h"
@@ -79,14 +79,14 @@ static enum live_told live_server_tell(
 	struct live_server *const server = (struct live_server *)part;
 	const struct api_context *const context = exchange->context;
 	struct json_writer json;
-	live_text_begin(out, "server", &json);
+	server_event_begin(out, "server", &json);
 	run_element_time(&json, "time", context->clock->wall_ms(context->clock));
 	server_numbers_print(&server->now, &server->numbers, &json);
 	if (server->tells_warnings)
 		server_warnings_list(exchange, "warnings", &json);
 	if (server->tells_work)
 		server_work_print(context, &json);
-	live_text_end(out, &json);
+	server_event_end(out, &json);
 	server->numbers = server->now;
 	server->tells_warnings = false;
 	server->tells_work = false;

@@ -96,20 +96,10 @@ static void print_head(const struct run_glance *glance, struct json_writer *json
 static void print_fleet(const struct run_glance *glance, struct json_writer *json)
 {
 	json_writer_object(json, "fleet");
-	json_writer_object(json, "states");
-	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
-		json_writer_u64(
-			json, replica_state_name((enum replica_state)state), glance->states[state]);
-	json_writer_end(json, '}');
-	json_writer_u64(json, "expired", glance->expired);
-	json_writer_u64(json, "without_step", glance->without_step);
-	if (glance->has_oldest)
-		json_writer_u64(json, "oldest", glance->oldest);
+	fleet_counts_print(&glance->counts, json);
 	json_writer_u64(json, "behind", glance->behind);
 	json_writer_u64(json, "ahead", glance->ahead);
 	json_writer_u64(json, "lag_steps", glance->lag_steps);
 	json_writer_u64(json, "lag_seconds", glance->lag_seconds);
-	if (glance->has_report)
-		json_writer_u64(json, "oldest_report_s", glance->oldest_report_s);
 	json_writer_end(json, '}');
 }

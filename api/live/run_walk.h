@@ -7,7 +7,7 @@
 #include "api/live/run_element.h"
 
 struct run_walk {                 /* in the exchange's state */
-	struct span after_bucket; /* the walk begins behind this run; in the arena */
+	struct span after_bucket; /* the walk begins behind this run; used by run_walk_begin */
 	struct span after;
 	bool names_only; /* the shown runs have their names alone */
 	/* Called for each run that the caller may read. False ends the walk. */

@@ -5,6 +5,7 @@
 #include "api/auth/audit_note.h"
 #include "api/exchange/route.h"
 #include "api/route/hub_name.h"
+#include "base/format/json_node.h"
 
 enum subject { SUBJECT_NONE, SUBJECT_FIRST, SUBJECT_RUN, SUBJECT_HUB_BUCKET };
 enum detail { DETAIL_NONE, DETAIL_THIRD, DETAIL_BODY, DETAIL_ROUTE };
@@ -34,6 +35,7 @@ static const struct rule rules[] = {
 /* All other changes that need `admin` on a bucket. */
 static const struct rule other_settings = {NULL, "bucket_settings", SUBJECT_FIRST, DETAIL_ROUTE};
 
+static bool has_changed_nothing(const struct exchange *exchange);
 static const struct rule *find_rule(const struct route *route);
 static struct span subject_of(struct exchange *exchange, enum subject subject);
 static struct span detail_of(const struct exchange *exchange, enum detail detail);
@@ -46,11 +48,27 @@ void audit_rules_note(struct exchange *exchange)
 		route->body == BODY_STREAM || route->access == ACCESS_OBJECT_DELETE)
 		return;
 	const struct rule *const rule = find_rule(route);
-	if (rule == NULL)
+	if (rule == NULL || has_changed_nothing(exchange))
 		return;
 	const struct audit_entry entry = audit_note_entry(exchange, rule->action,
 		subject_of(exchange, rule->subject), detail_of(exchange, rule->detail));
 	audit_note(exchange->context->store, &entry);
+}
+
+/* A success over a call that failed, as of CreateBucket for a bucket that is there; a dry run. */
+static bool has_changed_nothing(const struct exchange *exchange)
+{
+	struct error ignored = {0};
+	bool is_dry = false;
+	if (exchange->call != NULL && call_outcome(exchange->call, &ignored) != 0)
+		return true;
+	if (strcmp(exchange->route->name, "Gc") != 0)
+		return false;
+	struct json_node *const body =
+		json_node_parse(exchange_body(exchange), "The request body", &ignored);
+	json_node_bool(json_node_member(body, "dry_run"), &is_dry);
+	json_node_free(body);
+	return is_dry;
 }
 
 static const struct rule *find_rule(const struct route *route)

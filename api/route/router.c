@@ -54,7 +54,6 @@ static struct span next_segment(struct span *rest);
 static bool is_tail(struct span pattern_segment);
 static bool match_query(struct exchange *exchange, const char *marker);
 static int find_allowed(const struct route *routes, struct span path);
-static int prepare(struct exchange *exchange, struct error *err);
 static int check_query(struct exchange *exchange, struct error *err);
 static int refuse_unmatched(struct exchange *exchange, struct error *err);
 static int decode_parameters(struct exchange *exchange, struct error *err);
@@ -85,10 +84,34 @@ void router_match(struct exchange *exchange)
 	exchange->parameter_count = match.count;
 }
 
+int router_prepare(struct exchange *exchange, struct error *err)
+{
+	if (exchange->route == NULL)
+		router_match(exchange);
+	if (exchange->face->prepare != NULL)
+		exchange->face->prepare(exchange);
+	/* This comes first: wrong credentials are reported on every path. */
+	if (identify(exchange, err) != 0)
+		return -1;
+	if (check_query(exchange, err) != 0)
+		return -1;
+	if (exchange->route == NULL)
+		return refuse_unmatched(exchange, err);
+	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
+		return -1;
+	if (authorise(exchange, err) != 0)
+		return -1;
+	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
+		return -1;
+	if (arena_overflowed(exchange->arena))
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return 0;
+}
+
 enum next router_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (prepare(exchange, &err) != 0)
+	if (router_prepare(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return audited(exchange, exchange->route->begin(exchange));
 }
@@ -119,6 +142,19 @@ enum next router_resume(struct exchange *exchange)
 		judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return audited(exchange, exchange->route->resume(exchange));
+}
+
+bool router_is_of_bucket(struct span path)
+{
+	struct match match;
+	const struct span below = span_slice(path, 1, path.len);
+	if (span_find(below, '/') >= 0 && find_family(path, false) != s3_family)
+		return false;
+	for (const struct route *route = s3_routes; route->pattern != NULL; route++)
+		if (route->pattern[1] != '{' &&
+			match_segments(span_text(route->pattern + 1), below, &match))
+			return false;
+	return true;
 }
 
 struct span router_log_path(const struct exchange *exchange)
@@ -274,30 +310,6 @@ static int find_allowed(const struct route *routes, struct span path)
 		if (match_segments(span_text(route->pattern + 1), path, &match))
 			methods |= route->methods;
 	return methods;
-}
-
-static int prepare(struct exchange *exchange, struct error *err)
-{
-	if (exchange->route == NULL)
-		router_match(exchange);
-	if (exchange->face->prepare != NULL)
-		exchange->face->prepare(exchange);
-	/* This comes first: wrong credentials are reported on every path. */
-	if (identify(exchange, err) != 0)
-		return -1;
-	if (check_query(exchange, err) != 0)
-		return -1;
-	if (exchange->route == NULL)
-		return refuse_unmatched(exchange, err);
-	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
-		return -1;
-	if (authorise(exchange, err) != 0)
-		return -1;
-	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
-		return -1;
-	if (arena_overflowed(exchange->arena))
-		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return 0;
 }
 
 /* A parameter that cannot be decoded would count as absent, and "?versionId=%zz" must not become a

@@ -25,11 +25,15 @@ extern const struct route s3_routes[];
  * kind of body that the route takes.) */
 void router_match(struct exchange *exchange);
 /* Finds the row, identifies the caller, decodes the parameters (bad_uri when they or the query are
- * malformed), authorises the caller, then runs `begin`. On failure it sets an error reply in the
- * form of the face. */
+ * malformed) and authorises the caller. Fails with what the reply of the request must say. */
+int router_prepare(struct exchange *exchange, struct error *err);
+/* The same, then runs `begin`. On failure it sets an error reply in the form of the face. */
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);
+/* Whether the path of a signed request, which need not be encoded, means a bucket or one of its
+ * keys whatever the method and the query, and nothing of the server's own. */
+bool router_is_of_bucket(struct span path);
 /* The path as a log may show it. A path with the parameter {token} is a secret; the route's pattern
  * replaces it. */
 struct span router_log_path(const struct exchange *exchange);

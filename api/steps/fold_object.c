@@ -2,6 +2,7 @@
 
 #include "api/objects/object_reply.h"
 #include "api/steps/form_sent.h"
+#include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
@@ -13,11 +14,11 @@ static bool read_steps(struct exchange *exchange, struct run_fold_ref *out, enum
 
 enum next fold_object_begin(struct exchange *exchange)
 {
-	/* A fold that is made again may have other bytes with the same result. Its ETag differs
-	 * then. */
-	static const struct object_reply_override overrides[] = {
-		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = fold_object_find,
+	/* A fold that is made again may have other bytes with the same result. Its ETag and its
+	 * `v` differ then. */
+	const struct object_reply_override overrides[] = {
+		{"cache-control", step_url_cache_control(exchange)}};
+	const struct object_reply_params params = {.find = fold_object_find,
 		.fail = fold_object_fail,
 		.overrides = overrides,
 		.override_count = 1,
@@ -39,7 +40,9 @@ static int fold_object_find(
 {
 	(void)view;
 	const struct run_fold_ref *const state = exchange->state;
-	return run_find_fold_object(exchange->context->store, state, exchange->arena, out, err);
+	struct store *const store = exchange->context->store;
+	const int result = run_find_fold_object(store, state, exchange->arena, out, err);
+	return result == 0 ? step_url_check(exchange, out, err) : result;
 }
 
 static enum next fold_object_fail(struct exchange *exchange, const struct error *err)

@@ -8,17 +8,16 @@ void form_sent_count(struct exchange *exchange, const struct form_sent *form)
 {
 	struct metrics *const metrics = exchange->context->metrics;
 	const uint64_t bytes = body_bytes(exchange);
-	struct error ignored = {0};
-	uint64_t full = bytes;
 	const struct step_part_sent sent = {
 		.run = form->run, .from = form->from, .step = form->step, .bytes = bytes};
 	if (bytes == 0)
 		return;
-	if (!form->is_anchor &&
-		step_saving_find(exchange->context->store, &sent, &full, &ignored) != 0)
-		return; /* the step was removed meanwhile */
+	if (!form->is_anchor) {
+		step_saving_count(exchange->context->store, &sent);
+		return;
+	}
+	metrics_add(metrics, METRIC_FORM_FULL_BYTES_SENT, (int64_t)bytes);
 	metrics_add(metrics, METRIC_FORM_BYTES_SENT, (int64_t)bytes);
-	metrics_add(metrics, METRIC_FORM_FULL_BYTES_SENT, (int64_t)full);
 }
 
 /* 0 for replies that have no bytes of the object. */

@@ -8,7 +8,8 @@
 
 /* For `sent` of an exchange (exchange.h) whose reply is an object of a form. A whole checkpoint, or
  * a part of one, counts as itself; a part of a delta or fold as the same part of the checkpoint of
- * the step that it leads to. `from` is the step that it leads from. */
+ * the step that it leads to. `from` is the step that it leads from. The metrics follow a moment
+ * later, because the catalog is asked on a helper. */
 struct form_sent {
 	struct run_ref run;
 	bool is_anchor;

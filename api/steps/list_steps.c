@@ -2,6 +2,7 @@
  * comes first. Steps are read in slices of a few, so that little is read beyond the page. */
 #include "api/steps/handlers.h"
 
+#include "api/steps/step_url.h"
 #include "api/steps/steps_request.h"
 #include "base/format/json_node.h"
 
@@ -69,6 +70,8 @@ static bool add_slice(struct page *page, struct error *err)
 			page->more = true;
 			return false;
 		}
+		if (step_url_complete_step(exchange, &steps[i], err) != 0)
+			return false;
 		buffer_reset(&page->one);
 		step_message_print(&steps[i], steps_request_name(exchange), false, &page->one);
 		json_writer_raw(&page->writer, NULL, buffer_span(&page->one));

@@ -3,6 +3,7 @@
 #include "api/objects/anchor_wait.h"
 #include "api/objects/object_reply.h"
 #include "api/steps/form_sent.h"
+#include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 
@@ -42,11 +43,11 @@ enum next step_object_resume(struct exchange *exchange)
 
 static enum next reply(struct exchange *exchange)
 {
-	/* These bytes never change (invariant 6). Only after the run was deleted can the same URL
-	 * mean other bytes. */
-	static const struct object_reply_override overrides[] = {
-		{"cache-control", "private, max-age=31536000, immutable"}};
-	static const struct object_reply_params params = {.find = step_object_find,
+	/* These bytes never change (invariant 6). Only after the run was deleted can the same path
+	 * mean other bytes, and a URL with `v` then means none. */
+	const struct object_reply_override overrides[] = {
+		{"cache-control", step_url_cache_control(exchange)}};
+	const struct object_reply_params params = {.find = step_object_find,
 		.fail = step_object_fail,
 		.make = step_object_make,
 		.overrides = overrides,
@@ -64,11 +65,13 @@ static int step_object_find(
 	struct store *const store = exchange->context->store;
 	struct run_file_ref file = state->ref;
 	anchor_wait_look(&state->wait);
-	const int result = run_find_object(store, &file, exchange->arena, out, &state->anchor, err);
-	if (result == 0 || err->kind != ERROR_NO_KEY || !span_starts(file.name, prefix))
-		return result;
-	file.name = span_slice(file.name, prefix.len, file.name.len);
-	return run_find_anchor_file(store, &file, exchange->arena, out, &state->wait.anchor, err);
+	int result = run_find_object(store, &file, exchange->arena, out, &state->anchor, err);
+	if (result != 0 && err->kind == ERROR_NO_KEY && span_starts(file.name, prefix)) {
+		file.name = span_slice(file.name, prefix.len, file.name.len);
+		result = run_find_anchor_file(
+			store, &file, exchange->arena, out, &state->wait.anchor, err);
+	}
+	return result == 0 ? step_url_check(exchange, out, err) : result;
 }
 
 static enum next step_object_fail(struct exchange *exchange, const struct error *err)

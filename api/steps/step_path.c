@@ -7,6 +7,7 @@
 #include "api/steps/handlers.h"
 
 #include "api/exchange/long_wait.h"
+#include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
@@ -155,6 +156,8 @@ static void find_path(struct step_path *state)
 	state->err = (struct error){0};
 	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena,
 		&state->path, &state->facts, &state->err);
+	if (state->result == 0 && step_url_complete_path(exchange, &state->path, &state->err) != 0)
+		state->result = -1;
 }
 
 static enum next wait_or_reply(struct step_path *state)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "api/auth/authorise.h"
+#include "api/exchange/page_query.h"
 #include "api/objects/conditional.h"
+#include "api/steps/step_url.h"
 #include "api/steps/steps_error.h"
 #include "base/digest/xxh3.h"
 #include "base/encode.h"
@@ -54,18 +56,11 @@ bool steps_request_number(struct exchange *exchange, const char *name, bool *out
 bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most,
 	uint64_t *out_limit, enum next *out_next)
 {
-	bool has;
-	ASSERT(fallback > 0 && fallback <= most);
-	*out_limit = fallback;
-	if (!steps_request_number(exchange, "limit", &has, out_limit, out_next))
-		return false;
-	if (*out_limit == 0) {
-		*out_next = steps_error_invalid(exchange, "limit", "must be at least 1");
-		return false;
-	}
-	if (*out_limit > most)
-		*out_limit = most;
-	return true;
+	struct error err = {0};
+	if (page_query_limit(exchange, fallback, most, out_limit, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
 }
 
 enum next steps_request_resume_empty(struct exchange *exchange)
@@ -82,9 +77,12 @@ enum next steps_request_reply_json(struct exchange *exchange, int status, struct
 }
 
 enum next steps_request_reply_step(
-	struct exchange *exchange, int status, const struct step_message *step, bool with_tensors)
+	struct exchange *exchange, int status, struct step_message *step, bool with_tensors)
 {
 	struct buffer body;
+	struct error err = {0};
+	if (step_url_complete_step(exchange, step, &err) != 0)
+		return exchange_fail(exchange, &err);
 	buffer_init(&body, STEP_BODY_MAX_BYTES);
 	step_message_print(step, steps_request_name(exchange), with_tensors, &body);
 	char etag[33];

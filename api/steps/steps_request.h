@@ -22,10 +22,10 @@ bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t 
 
 /* `resume` for calls without a result: 204, or the error. */
 enum next steps_request_resume_empty(struct exchange *exchange);
-/* Replies with a manifest. Its ETag is a hash of the sent bytes. With status 200 the reply is 304
- * when If-None-Match names that ETag. */
+/* Replies with a manifest, whose URLs it completes (step_url.h). Its ETag is a hash of the sent
+ * bytes. With status 200 the reply is 304 when If-None-Match names that ETag. */
 enum next steps_request_reply_step(
-	struct exchange *exchange, int status, const struct step_message *step, bool with_tensors);
+	struct exchange *exchange, int status, struct step_message *step, bool with_tensors);
 /* For replies to readers: removes the URL of the webhook unless the caller may write to the run,
  * because such a URL often contains a secret. */
 void steps_request_hide_webhook(struct exchange *exchange, struct run_message *run);

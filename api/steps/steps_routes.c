@@ -62,9 +62,9 @@ const struct route steps_routes[] = {
 		"DeleteStep", delete_step_begin, NULL, steps_request_resume_empty},
 	{READ, RUN "/steps/{step}/changes", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
 		"StepChanges", step_changes_begin, NULL, step_changes_resume},
-	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
+	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_OBJECT, BODY_NONE, &face_steps,
 		"StepObject", step_object_begin, NULL, step_object_resume},
-	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps,
+	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_OBJECT, BODY_NONE, &face_steps,
 		"FoldObject", fold_object_begin, NULL, NULL},
 
 	{.pattern = NULL},

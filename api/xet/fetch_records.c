@@ -7,13 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/auth/authorise.h"
-#include "api/auth/keyring.h"
 #include "api/objects/object_reply.h"
-#include "api/xet/fetch_token.h"
+#include "api/xet/fetch_permit.h"
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
-#include "storage/buckets/bucket.h"
 #include "storage/xet/xet_view.h"
 #include "storage/xet/xorb_source.h"
 
@@ -26,46 +23,6 @@ struct fetch { /* in the exchange's arena */
 	size_t range_count;
 	bool has_ranges; /* the request has a Range header */
 };
-
-static int judge_bucket(struct exchange *exchange, int64_t id, struct error *err);
-
-static int refused(struct error *err)
-{
-	return error_set(err, ERROR_DENIED,
-		"This URL is not valid, or no longer valid: ask for the reconstruction again.");
-}
-
-/* The token must be ours and not expired, and its caller must still be one that may know of the
- * bucket. */
-static int take_token(struct exchange *exchange, struct fetch *fetch, struct error *err)
-{
-	const struct api_context *const context = exchange->context;
-	ASSERT(exchange->parameter_count == 1);
-	if (!fetch_token_parse(exchange->parameters[0], context->token_key, &fetch->token) ||
-		fetch->token.expires_s * 1000 <= context->clock->wall_ms(context->clock))
-		return refused(err);
-	const struct span key_id = span_of(fetch->token.key_id, fetch->token.key_id_len);
-	if (key_id.len > 0)
-		exchange->principal =
-			keyring_find_caller(context->keyring, key_id, exchange->arena);
-	if (key_id.len > 0 && exchange->principal == NULL)
-		return refused(err);
-	return judge_bucket(exchange, fetch->token.bucket, err);
-}
-
-static int judge_bucket(struct exchange *exchange, int64_t id, struct error *err)
-{
-	struct bucket bucket;
-	struct error missing = {0};
-	if (bucket_find_id(exchange->context->store, id, exchange->arena, &bucket, &missing) == 0)
-		return authorise_knows(exchange, (struct bucket_ref){.name = bucket.name, .id = id})
-			? 0
-			: refused(err);
-	if (missing.kind == ERROR_NO_BUCKET)
-		return refused(err);
-	*err = missing;
-	return -1;
-}
 
 /* The index of the span with this byte; span_count when there is none. */
 static size_t span_at(const struct fetch_token *token, uint64_t at)
@@ -200,16 +157,24 @@ static struct body_source *open_range(struct exchange *exchange, const struct fe
 		? open_inline(exchange, token, bytes, err)
 		: open_records(exchange, token, bytes, err);
 	if (source == NULL && err->kind == ERROR_NOT_FOUND)
-		refused(err); /* the records were moved or deleted meanwhile */
+		fetch_permit_refuse(err); /* the records were moved or deleted meanwhile */
 	return source;
+}
+
+/* The URL of one caller is of no use to a shared cache, and ends with its key. */
+static const char *cache_control(struct exchange *exchange, const struct fetch_token *token)
+{
+	const struct api_context *const context = exchange->context;
+	const int64_t rest_s = token->expires_s - context->clock->wall_ms(context->clock) / 1000;
+	if (!token->is_shared)
+		return arena_format(exchange->arena, "private, max-age=%" PRId64, rest_s / 2);
+	return arena_format(exchange->arena, "%s, max-age=%" PRId64 ", immutable",
+		context->shared_cache ? "public" : "private", rest_s);
 }
 
 static void add_headers(struct exchange *exchange, const struct fetch *fetch)
 {
-	const int64_t now_s = exchange->context->clock->wall_ms(exchange->context->clock) / 1000;
-	const int64_t rest_s = fetch->token.expires_s - now_s;
-	exchange_add_header(exchange, "Cache-Control",
-		arena_format(exchange->arena, "private, max-age=%" PRId64, rest_s / 2));
+	exchange_add_header(exchange, "Cache-Control", cache_control(exchange, &fetch->token));
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
 	object_reply_disarm(exchange);
 }
@@ -261,7 +226,9 @@ enum next fetch_records_begin(struct exchange *exchange)
 	struct fetch *const fetch = arena_take(exchange->arena, sizeof(*fetch));
 	if (fetch == NULL)
 		error_set(&err, ERROR_NO_MEMORY, "The memory of the request ran out.");
-	if (fetch == NULL || take_token(exchange, fetch, &err) != 0 ||
+	ASSERT(exchange->parameter_count == 1);
+	if (fetch == NULL ||
+		fetch_permit_judge(exchange, exchange->parameters[0], &fetch->token, &err) != 0 ||
 		take_ranges(exchange, fetch, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return fetch->range_count == 1 ? reply_one(exchange, fetch)

@@ -16,6 +16,8 @@ enum {
 	VERSION = 2,
 	FLAG_AS_STORED = 1,
 	FLAG_INLINE = 2,
+	FLAG_SHARED = 4,
+	FLAGS = FLAG_AS_STORED | FLAG_INLINE | FLAG_SHARED,
 	HEAD_BYTES = 23, /* without the key id */
 	INLINE_BYTES = 12,
 	SPAN_NUMBERS = 4
@@ -39,9 +41,10 @@ void fetch_token_print(
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
 	ASSERT(token->version == 0 || token->span_count == 1);
 	ASSERT(token->key_id_len <= FETCH_KEY_ID_MAX);
+	ASSERT(!token->is_shared || token->key_id_len == 0);
 	bytes[0] = VERSION;
 	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) |
-		(token->version != 0 ? FLAG_INLINE : 0));
+		(token->version != 0 ? FLAG_INLINE : 0) | (token->is_shared ? FLAG_SHARED : 0));
 	size_t at = put_number(bytes, 2, (uint64_t)token->expires_s, 8);
 	at = put_number(bytes, at, (uint64_t)token->bucket, 8);
 	at = put_number(bytes, at, token->total, 4);
@@ -64,15 +67,15 @@ void fetch_token_print(
 bool fetch_token_decode(struct span bytes, struct fetch_token *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (bytes.len < HEAD_BYTES || bytes.data[0] != VERSION ||
-		bytes.data[1] > (FLAG_AS_STORED | FLAG_INLINE))
+	if (bytes.len < HEAD_BYTES || bytes.data[0] != VERSION || bytes.data[1] > FLAGS)
 		return false;
+	out->is_shared = (bytes.data[1] & FLAG_SHARED) != 0;
 	out->as_stored = (bytes.data[1] & FLAG_AS_STORED) != 0;
 	out->expires_s = (int64_t)little_endian_get(bytes.data + 2, 8);
 	out->bucket = (int64_t)little_endian_get(bytes.data + 10, 8);
 	out->total = (uint32_t)little_endian_get(bytes.data + 18, 4);
 	struct span rest = span_slice(bytes, HEAD_BYTES - 1, bytes.len);
-	if (!take_key_id(&rest, out))
+	if (!take_key_id(&rest, out) || (out->is_shared && out->key_id_len > 0))
 		return false;
 	if ((bytes.data[1] & FLAG_INLINE) != 0)
 		return take_inline(rest, out) && is_sound(out);

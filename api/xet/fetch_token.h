@@ -1,8 +1,9 @@
 /* The token in a fetch URL: for an hour it permits chunk records of certain packs, at certain
- * offsets of a shown xorb, as long as the caller it was made for may know of the bucket. It is
- * sealed with the server's key, because the places of records tell
- * how much all callers write. The server stores no tokens. docs/FORMAT.md, "Fetch tokens". Pure;
- * any thread. */
+ * offsets of a shown xorb, as long as the caller it was made for may know of the bucket. With the
+ * setting shared_urls it names no caller, is the same for all that ask within an hour, and ends as
+ * a shared URL does (api/auth/shared_url.h). It is sealed with the server's key, because the places
+ * of records tell how much all callers write. The server stores no tokens. docs/FORMAT.md, "Fetch
+ * tokens". Pure; any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
 #define API_XET_FETCH_TOKEN_H
 
@@ -26,9 +27,10 @@ struct fetch_span {
 };
 struct fetch_token {
 	int64_t expires_s;
-	int64_t bucket; /* id; the permission ends with the bucket */
+	int64_t bucket;                   /* id; the permission ends with the bucket */
 	uint8_t key_id[FETCH_KEY_ID_MAX]; /* of the caller's key */
-	size_t key_id_len;                /* 0: anonymous */
+	size_t key_id_len;                /* 0: anonymous, or shared */
+	bool is_shared;                   /* opens for everybody; no key is named */
 	bool as_stored; /* records with private codecs are sent as they are stored */
 	uint32_t total; /* bytes of the shown xorb */
 	/* Not 0: the record of this inline version; one span, with offset and length only. */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "api/auth/shared_url.h"
 #include "api/auth/xet_token.h"
 #include "api/xet/fetch_token.h"
 
@@ -12,6 +13,7 @@ static void write_xorb(const struct reconstruction_json *reply, size_t from, siz
 static size_t entry_end(const struct reconstruction_json *reply, size_t from, size_t xorb_end);
 static void write_grouped_entry(const struct reconstruction_json *reply, size_t from, size_t to);
 static void write_url(const struct reconstruction_json *reply, size_t from, size_t to);
+static void set_terms(const struct reconstruction_json *reply, struct fetch_token *token);
 static void write_range(const struct reconstruction_json *reply, size_t index, const char *chunks,
 	const char *bytes);
 static void write_bounds(struct json_writer *json, const char *name, uint64_t start, uint64_t end);
@@ -115,19 +117,11 @@ static void write_grouped_entry(const struct reconstruction_json *reply, size_t 
  * FETCH_SPANS_MAX pieces. */
 static void write_url(const struct reconstruction_json *reply, size_t from, size_t to)
 {
-	const struct api_context *const context = reply->exchange->context;
 	const struct reconstruction *const plan = reply->plan;
-	struct fetch_token token = {
-		.expires_s = context->clock->wall_ms(context->clock) / 1000 + FETCH_TOKEN_SECONDS,
-		.bucket = reply->exchange->transfer->bucket_id,
-		.as_stored = reply->as_stored,
+	struct fetch_token token = {.as_stored = reply->as_stored,
 		.total = (uint32_t)plan->ranges[from].total,
-		.version = plan->pieces[plan->ranges[from].piece].place.version,
-	};
-	const struct span key_id = reply->exchange->transfer->key_id;
-	token.key_id_len = key_id.len;
-	if (key_id.len > 0)
-		memcpy(token.key_id, key_id.data, key_id.len);
+		.version = plan->pieces[plan->ranges[from].piece].place.version};
+	set_terms(reply, &token);
 	for (size_t i = plan->ranges[from].piece;
 		i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
 		const struct reconstruction_piece *const piece = &plan->pieces[i];
@@ -142,9 +136,27 @@ static void write_url(const struct reconstruction_json *reply, size_t from, size
 	buffer_init(&url, 8 * FETCH_TOKEN_MAX_BYTES);
 	buffer_add_text(&url, reply->base);
 	buffer_add_text(&url, "/xet/v1/fetch/");
-	fetch_token_print(&token, context->token_key, &url);
+	fetch_token_print(&token, reply->exchange->context->token_key, &url);
 	json_writer_text(reply->json, "url", buffer_span(&url));
 	buffer_release(&url);
+}
+
+/* Sets for whom the token is and until when. */
+static void set_terms(const struct reconstruction_json *reply, struct fetch_token *token)
+{
+	const struct api_context *const context = reply->exchange->context;
+	const struct xet_token *const caller = reply->exchange->transfer;
+	const int64_t now_ms = context->clock->wall_ms(context->clock);
+	token->bucket = caller->bucket_id;
+	token->is_shared = context->shared_urls;
+	if (token->is_shared) {
+		token->expires_s = shared_url_expiry_s(now_ms);
+		return;
+	}
+	token->expires_s = now_ms / 1000 + FETCH_TOKEN_SECONDS;
+	token->key_id_len = caller->key_id.len;
+	if (caller->key_id.len > 0)
+		memcpy(token->key_id, caller->key_id.data, caller->key_id.len);
 }
 
 /* Writes the chunks of a range, and the bytes that contain them (inclusive). */

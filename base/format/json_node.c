@@ -38,6 +38,20 @@ void json_node_free(struct json_node *root)
 	json_decref(value_of(root));
 }
 
+/* The depth is bounded (DEPTH_MAX). */
+void json_node_wipe(struct json_node *root)
+{
+	json_t *const value = value_of(root);
+	const char *name;
+	size_t index;
+	json_t *child;
+	if (json_is_string(value))
+		explicit_bzero(
+			(void *)(uintptr_t)json_string_value(value), json_string_length(value));
+	json_object_foreach(value, name, child) json_node_wipe(node_of(child));
+	json_array_foreach(value, index, child) json_node_wipe(node_of(child));
+}
+
 bool json_node_is_object(const struct json_node *node)
 {
 	return json_is_object(value_of(node));

@@ -16,6 +16,8 @@ struct json_node *json_node_parse(struct span text, const char *what, struct err
 struct json_node *json_node_parse_within(
 	struct span text, size_t values_max, const char *what, struct error *err);
 void json_node_free(struct json_node *root); /* NULL is fine */
+/* Overwrites all texts of the document, for secrets; they keep their lengths. NULL is fine. */
+void json_node_wipe(struct json_node *root);
 
 bool json_node_is_object(const struct json_node *node);
 bool json_node_is_array(const struct json_node *node);

@@ -16,6 +16,7 @@ static void http_answer_take_file_hash(struct http_response *response, struct sp
 static void http_answer_take_derived(struct http_response *response, struct span value);
 static void http_answer_take_request_id(struct http_response *response, struct span value);
 static void http_answer_take_length(struct http_response *response, struct span value);
+static void http_answer_take_range(struct http_response *response, struct span value);
 static void http_answer_take_location(struct http_response *response, struct span value);
 static void http_answer_take_link(struct http_response *response, struct span value);
 static void http_answer_take_modified(struct http_response *response, struct span value);
@@ -60,6 +61,7 @@ static void forget_headers(struct http_response *response)
 	response->location[0] = '\0';
 	response->link[0] = '\0';
 	response->content_length = UINT64_MAX;
+	response->range = (struct http_range){UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	response->modified_ms = -1;
 	response->date_ms = -1;
 	response->retry_after_s = -1;
@@ -78,6 +80,7 @@ static void take_header(struct http_response *response, struct span name, struct
 		{"x-amz-request-id", http_answer_take_request_id},
 		{"x-request-id", http_answer_take_request_id},
 		{"Content-Length", http_answer_take_length},
+		{"Content-Range", http_answer_take_range},
 		{"Location", http_answer_take_location},
 		{"Link", http_answer_take_link},
 		{"Last-Modified", http_answer_take_modified},
@@ -132,6 +135,23 @@ static void http_answer_take_request_id(struct http_response *response, struct s
 static void http_answer_take_length(struct http_response *response, struct span value)
 {
 	span_parse_u64(value, &response->content_length);
+}
+
+/* "bytes 0-99/1000"; either side of the slash may be a star. */
+static void http_answer_take_range(struct http_response *response, struct span value)
+{
+	static const char unit[] = "bytes ";
+	struct http_range range = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	struct span rest = span_slice(value, sizeof(unit) - 1, value.len);
+	struct span bytes = {NULL, 0};
+	struct span first = {NULL, 0};
+	if (!span_starts(value, span_text(unit)) || !span_split(&rest, '/', &bytes))
+		return;
+	span_parse_u64(rest, &range.total);
+	if (span_split(&bytes, '-', &first) &&
+		(!span_parse_u64(first, &range.first) || !span_parse_u64(bytes, &range.last)))
+		range.first = range.last = UINT64_MAX;
+	response->range = range;
 }
 
 static void http_answer_take_location(struct http_response *response, struct span value)

@@ -133,6 +133,11 @@ void http_client_free(struct http_client *client)
 	free(client);
 }
 
+int http_shown(const char *target)
+{
+	return (int)strcspn(target, "?");
+}
+
 void http_client_cancel(struct http_client *client)
 {
 	atomic_store(&client->cancelled, true);
@@ -168,8 +173,8 @@ int http_client_send(struct http_client *client, const struct http_request *requ
 	response_init(response);
 	buffer_init(&url, HTTP_URL_MAX_BYTES);
 	if (atomic_load(&client->cancelled))
-		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
-			client->endpoint, request->target);
+		return error_set(err, ERROR_BUSY, "%s %s%.*s was cancelled", request->method,
+			client->endpoint, http_shown(request->target), request->target);
 	if (request->target[0] != '/')
 		return error_set(err, ERROR_INVALID,
 			"the target \"%.80s\" of a %s does not begin with a slash", request->target,
@@ -289,6 +294,7 @@ static void free_secret(char *text)
 static void response_init(struct http_response *response)
 {
 	*response = (struct http_response){.content_length = UINT64_MAX,
+		.range = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
 		.modified_ms = -1,
 		.date_ms = -1,
 		.retry_after_s = -1};
@@ -313,8 +319,8 @@ static int make_headers(const struct http_client *client, const struct http_requ
 		header++)
 		result |= add_header(out, *header);
 	return result == 0 ? 0
-			   : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %s",
-				     request->method, request->target);
+			   : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %.*s",
+				     request->method, http_shown(request->target), request->target);
 }
 
 static int add_header(struct curl_slist **list, const char *line)
@@ -450,9 +456,9 @@ static size_t http_client_read_source(char *into, size_t size, size_t count, voi
 		return CURL_READFUNC_ABORT;
 	if (got == 0) {
 		error_set(&transfer->err, ERROR_INCOMPLETE_BODY,
-			"the body of %s %s ends after %llu of %llu bytes",
-			transfer->request->method, transfer->request->target,
-			(unsigned long long)transfer->sent,
+			"the body of %s %.*s ends after %llu of %llu bytes",
+			transfer->request->method, http_shown(transfer->request->target),
+			transfer->request->target, (unsigned long long)transfer->sent,
 			(unsigned long long)transfer->request->source_size);
 		return CURL_READFUNC_ABORT;
 	}
@@ -486,15 +492,16 @@ static int perform(struct http_client *client, struct http_transfer *transfer, s
 	if (code == CURLE_OK || transfer->cut)
 		return check_scheme(client, transfer, err);
 	if (atomic_load(&client->cancelled))
-		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method,
-			client->endpoint, request->target);
+		return error_set(err, ERROR_BUSY, "%s %s%.*s was cancelled", request->method,
+			client->endpoint, http_shown(request->target), request->target);
 	transfer->response->wrong_protocol = code == CURLE_SSL_CONNECT_ERROR;
 	const enum error_kind kind =
 		code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE
 		? ERROR_UNTRUSTED
 		: ERROR_UPSTREAM;
-	return error_set(err, kind, "%s %s%s failed: %s%s", request->method, client->endpoint,
-		request->target, reason[0] != '\0' ? reason : curl_easy_strerror(code),
+	return error_set(err, kind, "%s %s%.*s failed: %s%s", request->method, client->endpoint,
+		http_shown(request->target), request->target,
+		reason[0] != '\0' ? reason : curl_easy_strerror(code),
 		hint_of(client, code, reason));
 }
 
@@ -535,8 +542,9 @@ static int check_scheme(
 		return 0;
 	transfer->response->wrong_protocol = true;
 	return error_set(err, ERROR_UPSTREAM,
-		"%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
-		transfer->request->method, client->endpoint, transfer->request->target);
+		"%s %s%.*s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint",
+		transfer->request->method, client->endpoint, http_shown(transfer->request->target),
+		transfer->request->target);
 }
 
 static bool is_plain_http(const struct http_client *client)

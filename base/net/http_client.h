@@ -69,6 +69,11 @@ struct http_response {
 	char file_hash[72];      /* x-deltabucket-file-hash; "" when absent */
 	bool is_derived;         /* x-deltabucket-derived */
 	uint64_t content_length; /* of a HEAD or GET; UINT64_MAX when unknown */
+	struct http_range {      /* Content-Range in bytes; UINT64_MAX for what it does not tell */
+		uint64_t first;
+		uint64_t last;
+		uint64_t total; /* of the whole body */
+	} range;
 	char location[512];
 	/* the header Link, which has a key percent-encoded; "" when absent */
 	char link[8192];
@@ -89,6 +94,9 @@ void http_client_free(struct http_client *client);
  * Release `response` with http_response_release in all cases. */
 int http_client_send(struct http_client *client, const struct http_request *request,
 	struct http_response *response, struct error *err);
+/* How many bytes of a target messages show, for "%.*s": without the query, which may have a
+ * signature. */
+int http_shown(const char *target);
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy.
  * Any thread. */
 void http_client_cancel(struct http_client *client);

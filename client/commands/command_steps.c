@@ -45,11 +45,16 @@ static int list_from(struct session *session, struct remote *remote, const struc
 	uint64_t from, struct error *err)
 {
 	bool more = true;
+	bool is_first = true;
 	int result = 0;
 	while (result == 0 && more && !session->output.failed) {
 		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 		struct remote_run_page page = {0};
 		result = remote_run_list_steps(remote, run, from, arena, &page, err);
+		if (result == 0 && is_first && page.count > 0)
+			output_result(&session->output, "%6s  %-24s  %-*s  %s", "step", "published",
+				DIGEST128_TEXT_BYTES - 1, "digest", "forms");
+		is_first = false;
 		for (size_t i = 0; i < page.count && result == 0; i++)
 			say_step(session, &page.steps[i]);
 		more = page.more && page.count > 0;

@@ -69,7 +69,7 @@ static int refuse_ends(struct session *session, const char *const *words, struct
 	for (int i = 0; i < 2; i++)
 		if (!file_word_is_path(words[i]) && file_exists(words[i]))
 			return session_usage(session, err,
-				"%s is taken for a bucket; the folder of that name is written ./%s",
+				"sync reads %s as the name of a bucket; write ./%s to name the folder",
 				words[i], words[i]);
 	return session_usage(session, err,
 		"sync goes from a folder to BUCKET[/PREFIX] or back; exactly one of the two must be a "

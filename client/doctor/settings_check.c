@@ -17,9 +17,11 @@ static const char *const VARIABLES[] = {"DELTABUCKET_ENDPOINT", "DELTABUCKET_TOK
 	"DELTABUCKET_PAUSE", "DELTABUCKET_MAX_LAG", "DELTABUCKET_LIBRARY"};
 enum { VARIABLE_COUNT = sizeof(VARIABLES) / sizeof(VARIABLES[0]) };
 
-static void check_file(struct checkup *checkup, const struct options *options, const char *config);
+static void say_sources(
+	struct checkup *checkup, const struct options *given, const struct options *options);
 static const char *source_of(
-	const struct options *options, const char *given, const char *value, const char *variable);
+	const struct options *options, const char *given, const char *variable);
+static void check_file(struct checkup *checkup, const struct options *options, const char *config);
 static void check_exposed(
 	struct checkup *checkup, const struct options *options, const char *config);
 static void check_overridden(
@@ -40,10 +42,7 @@ bool settings_check(struct checkup *checkup, struct options *options)
 	if (is_complete)
 		is_complete = check_endpoint(checkup, options);
 	if (is_complete) {
-		checkup_ok(checkup, NAME, "endpoint from %s, token from %s, CA from %s",
-			source_of(options, given.endpoint, options->endpoint, VARIABLES[0]),
-			source_of(options, given.token, options->token, VARIABLES[1]),
-			source_of(options, given.ca, options->ca, VARIABLES[2]));
+		say_sources(checkup, &given, options);
 		check_file(checkup, options, config);
 	}
 	check_variables(checkup);
@@ -51,12 +50,22 @@ bool settings_check(struct checkup *checkup, struct options *options)
 	return is_complete;
 }
 
-/* `given` is the value before the options were completed. */
-static const char *source_of(
-	const struct options *options, const char *given, const char *value, const char *variable)
+/* `given` are the options before they were completed. */
+static void say_sources(
+	struct checkup *checkup, const struct options *given, const struct options *options)
 {
-	if (value == NULL)
-		return "nowhere";
+	const char *const token = source_of(options, given->token, VARIABLES[1]);
+	const char *const ca = source_of(options, given->ca, VARIABLES[2]);
+	checkup_ok(checkup, NAME, "endpoint from %s, %s%s, %s%s",
+		source_of(options, given->endpoint, VARIABLES[0]),
+		options->token != NULL ? "token from " : "no token is set",
+		options->token != NULL ? token : "",
+		options->ca != NULL ? "CA from " : "no CA is set", options->ca != NULL ? ca : "");
+}
+
+/* Where a value that is set comes from; `given` is the flag's. */
+static const char *source_of(const struct options *options, const char *given, const char *variable)
+{
 	if (given != NULL)
 		return "a flag";
 	const char *const set = options->profile == NULL ? getenv(variable) : NULL;

@@ -99,7 +99,8 @@ int remote_try(struct remote *remote, const struct http_request *request,
 	remote->may_pass = retry_worth_status(response->status);
 	remote->retry_after_s = response->retry_after_s;
 	char what[ERROR_TEXT_BYTES];
-	snprintf(what, sizeof(what), "%s %s", request->method, request->target);
+	snprintf(what, sizeof(what), "%s %.*s", request->method, http_shown(request->target),
+		request->target);
 	remote_error_set(err, response->status, buffer_span(&response->body), what);
 	snprintf(err->request_id, sizeof(err->request_id), "%s", response->request_id);
 	add_advice(remote, err);

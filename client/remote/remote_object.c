@@ -169,8 +169,8 @@ int remote_object_get(struct remote *remote, const struct remote_object_range *r
 			if (sink.left == 0)
 				break;
 			return error_set(err, ERROR_CORRUPT,
-				"the server's answer lacks %" PRIu64 " bytes of %s", sink.left,
-				range->target);
+				"the server's answer lacks %" PRIu64 " bytes of %.*s", sink.left,
+				http_shown(range->target), range->target);
 		}
 		if (sink.left < before)
 			retry_reset(&retry);
@@ -298,7 +298,8 @@ static enum sink_result remote_object_sink_write(
 	struct range_sink *const range = (struct range_sink *)sink;
 	if (bytes.len > range->left) {
 		error_set(err, ERROR_CORRUPT,
-			"the server sends more bytes of %s than were requested", range->target);
+			"the server sends more bytes of %.*s than were requested",
+			http_shown(range->target), range->target);
 		return SINK_FAILED;
 	}
 	const enum sink_result result = range->into->write(range->into, bytes, err);
@@ -333,8 +334,8 @@ static int get_rest(struct remote *remote, const struct remote_object_range *ran
 	int result = remote_try(remote, &request, &response, err);
 	if (result == 0 && ranged && response.status != 206)
 		result = error_set(err, ERROR_CORRUPT,
-			"the server answers a request for a range of %s with status %d instead of 206",
-			range->target, response.status);
+			"the server answers a request for a range of %.*s with status %d instead of 206",
+			http_shown(range->target), range->target, response.status);
 	http_response_release(&response);
 	return result;
 }

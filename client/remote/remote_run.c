@@ -236,6 +236,37 @@ int remote_run_list_steps(struct remote *remote, const struct run_name *run, uin
 	return get_page(&target, remote, &PAGE_OF_STEPS, arena, out, err);
 }
 
+/* An id has no byte that a query must escape. */
+int remote_run_list_replicas(struct remote *remote, const struct run_name *run, struct arena *arena,
+	struct remote_run_replicas *page, struct error *err)
+{
+	struct target target;
+	struct http_response response;
+	const struct http_request request = {.method = "GET"};
+	const struct span after = page->after;
+	page->answer = NULL;
+	target_begin(&target, run);
+	buffer_format(&target.text, "/replicas?limit=%zu%s%.*s", page->limit,
+		after.len > 0 ? "&after=" : "", (int)after.len, (const char *)after.data);
+	int result = target_send(&target, remote, &request, &response, err);
+	if (result == 0) {
+		page->answer =
+			remote_json_parse(buffer_span(&response.body), "the list of replicas", err);
+		result = page->answer == NULL
+			? -1
+			: replica_list_message_read(page->answer, arena, &page->list, err);
+		if (result != 0)
+			err->kind = ERROR_UPSTREAM;
+	}
+	http_response_release(&response);
+	return result;
+}
+
+void remote_run_replicas_release(struct remote_run_replicas *page)
+{
+	json_node_free(page->answer);
+}
+
 static void target_begin(struct target *target, const struct run_name *run)
 {
 	buffer_init(&target->text, TARGET_MAX_BYTES);

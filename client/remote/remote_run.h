@@ -6,6 +6,7 @@
 
 #include "client/remote/remote.h"
 #include "client/remote/run_name.h"
+#include "wire/replica_message.h"
 #include "wire/step_message.h"
 
 /* An arena of this size holds any one answer. */
@@ -75,5 +76,17 @@ int remote_run_list(struct remote *remote, struct span bucket, struct span after
 /* Lists the steps from `from` on, in rising order. */
 int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from,
 	struct arena *arena, struct remote_run_page *out, struct error *err);
+
+struct remote_run_replicas {
+	size_t limit;      /* at most REPLICA_LIST_MAX */
+	struct span after; /* the id that the page follows; empty: the first page */
+	/* The answer: */
+	struct replica_list_message list;
+	struct json_node *answer; /* the list as the server wrote it */
+};
+/* A page of a run's replicas. Release it in every case. */
+int remote_run_list_replicas(struct remote *remote, const struct run_name *run, struct arena *arena,
+	struct remote_run_replicas *page, struct error *err);
+void remote_run_replicas_release(struct remote_run_replicas *page);
 
 #endif

@@ -449,12 +449,17 @@ static int take_letters(
 static int refuse_flag(struct span name, enum command_bit command, struct error *err)
 {
 	const int of_one = COMMAND_PUT | COMMAND_GET | COMMAND_CP;
+	const int of_run = COMMAND_WATCH | COMMAND_STEPS | COMMAND_REPLICAS | COMMAND_PINS |
+		COMMAND_FLEET | COMMAND_RUNS | COMMAND_STATUS;
 	struct near_word near;
 	if (((int)command & of_one) != 0 &&
 		(span_equal_text(name, "-r") || span_equal_text(name, "--recursive")))
 		return error_set(err, ERROR_INVALID,
 			"this command takes one file or object; `deltabucket sync` uploads and "
 			"downloads folders");
+	if (((int)command & of_run) != 0 && span_equal_text(name, "--run"))
+		return error_set(err, ERROR_INVALID,
+			"this command has no flag --run; write the run without it: BUCKET/RUN");
 	char hint[NEAR_WORD_HINT_BYTES];
 	near_word_begin(&near, name);
 	for (size_t i = 0; i < ROW_COUNT; i++)

@@ -274,8 +274,8 @@ static int file_prove(struct file *file, const struct transfer_options *options,
 				return -1;
 			if (file->restarted)
 				return error_set(err, ERROR_DIGEST_MISMATCH,
-					"%s arrived twice with the digest %s instead of %s",
-					what->target, got, wanted);
+					"%.*s arrived twice with the digest %s instead of %s",
+					http_shown(what->target), what->target, got, wanted);
 			progress_take_back(options->progress, what->size);
 			return 1;
 		}

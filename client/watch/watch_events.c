@@ -55,10 +55,10 @@ static void format_fleet(const struct watch_model *model, char out[WATCH_SENTENC
 	size_t used = (size_t)snprintf(out, WATCH_SENTENCE_BYTES, "workers:");
 	for (enum replica_state i = REPLICA_STATE_COUNT; i-- > 0;)
 		used += (size_t)snprintf(out + used, WATCH_SENTENCE_BYTES - used,
-			" %s %" PRIu64 ",", replica_state_name(i), fleet->states[i]);
+			" %s %" PRIu64 ",", replica_state_name(i), fleet->counts.states[i]);
 	used += (size_t)snprintf(out + used, WATCH_SENTENCE_BYTES - used,
-		" expired %" PRIu64 ", without a step %" PRIu64, fleet->expired,
-		fleet->without_step);
+		" expired %" PRIu64 ", without a step %" PRIu64, fleet->counts.expired,
+		fleet->counts.without_step);
 	if (model->lag.is_known)
 		snprintf(out + used, WATCH_SENTENCE_BYTES - used,
 			"; the slowest %" PRIu64 " behind", model->lag.steps);
@@ -148,17 +148,7 @@ static void print_fleet(struct output *output, const char *run, const struct wat
 
 static void print_counts(struct json_writer *writer, const struct watch_model *model)
 {
-	const struct watch_fleet *const fleet = &model->fleet;
-	json_writer_object(writer, "states");
-	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++)
-		json_writer_u64(writer, replica_state_name(i), fleet->states[i]);
-	json_writer_end(writer, '}');
-	json_writer_u64(writer, "expired", fleet->expired);
-	json_writer_u64(writer, "without_step", fleet->without_step);
-	if (fleet->has_oldest)
-		json_writer_u64(writer, "oldest", fleet->oldest);
-	if (fleet->has_report)
-		json_writer_u64(writer, "oldest_report_s", fleet->oldest_report_s);
+	fleet_counts_print(&model->fleet.counts, writer);
 	if (model->lag.is_known)
 		json_writer_u64(writer, "lag_steps", model->lag.steps);
 	if (model->lag.has_seconds)

@@ -1,23 +1,11 @@
 #include "client/watch/watch_fetch.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
-#include "client/remote/remote_json.h"
 #include "client/remote/remote_run.h"
-
-enum { TARGET_MAX_BYTES = 1024 };
 
 static bool needs_step(const struct watch_run *before, const struct run_message *now);
 static void take_step(const struct step_message *step, struct watch_run *out);
-static int fetch_page(struct remote *remote, const char *target, struct buffer *text,
-	struct arena *arena, struct replica_list_message *out, struct error *err);
-static void take_counts(const struct replica_list_message *page, struct watch_fleet *out);
 static void add_workers(const struct replica_list_message *page, struct watch_fleet *out);
-static void take_worker(const struct replica_message *replica, struct watch_worker *out);
-static void keep_text(struct span text, char *out, size_t capacity);
 
 int watch_fetch_run(struct remote *remote, const struct run_name *run,
 	const struct watch_run *before, struct watch_run *out, struct error *err)
@@ -63,8 +51,8 @@ static void take_step(const struct step_message *step, struct watch_run *out)
 	out->full_bytes = 0;
 	for (size_t i = 0; i < step->file_count; i++)
 		out->full_bytes += step->files[i].size;
-	keep_text(step->label, out->label, sizeof(out->label));
-	keep_text(step->verify_error, out->verify_error, sizeof(out->verify_error));
+	watch_text_keep(step->label, out->label, sizeof(out->label));
+	watch_text_keep(step->verify_error, out->verify_error, sizeof(out->verify_error));
 }
 
 int watch_fetch_fleet(struct remote *remote, const struct run_name *run, bool lists,
@@ -75,23 +63,17 @@ int watch_fetch_fleet(struct remote *remote, const struct run_name *run, bool li
 	int result = 0;
 	*out = (struct watch_fleet){.is_listed = lists};
 	while (result == 0 && more) {
-		char below[TARGET_MAX_BYTES];
-		struct replica_list_message page = {0};
-		struct buffer text;
 		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-		buffer_init(&text, REMOTE_RUN_ARENA_BYTES / 2);
-		snprintf(below, sizeof(below), "replicas?limit=%d%s%s",
-			lists ? REPLICA_LIST_MAX : 1, after[0] != '\0' ? "&after=" : "", after);
-		char *const target = remote_json_target(run, below, NULL);
-		result = fetch_page(remote, target, &text, arena, &page, err);
-		take_counts(&page, out);
+		struct remote_run_replicas page = {
+			.limit = lists ? REPLICA_LIST_MAX : 1, .after = span_text(after)};
+		result = remote_run_list_replicas(remote, run, arena, &page, err);
+		out->counts = page.list.counts;
 		if (lists)
-			add_workers(&page, out);
-		more = lists && page.count > 0 && page.next.len > 0 &&
+			add_workers(&page.list, out);
+		more = lists && page.list.count > 0 && page.list.next.len > 0 &&
 			out->count < WATCH_WORKERS_MAX;
-		keep_text(page.next, after, sizeof(after));
-		free(target);
-		buffer_release(&text);
+		watch_text_keep(page.list.next, after, sizeof(after));
+		remote_run_replicas_release(&page);
 		arena_free(arena);
 	}
 	if (result != 0 && (err->kind == ERROR_DENIED || err->kind == ERROR_NO_CREDENTIALS)) {
@@ -102,66 +84,13 @@ int watch_fetch_fleet(struct remote *remote, const struct run_name *run, bool li
 	return result;
 }
 
-static int fetch_page(struct remote *remote, const char *target, struct buffer *text,
-	struct arena *arena, struct replica_list_message *out, struct error *err)
-{
-	const struct http_request request = {.method = "GET", .target = target};
-	struct http_response response;
-	int result = remote_send(remote, &request, &response, err);
-	if (result == 0) {
-		buffer_add_span(text, buffer_span(&response.body));
-		result = buffer_check(text, "the list of replicas", err);
-	}
-	if (result == 0 && replica_list_message_parse(buffer_span(text), arena, out, err) != 0) {
-		err->kind = ERROR_UPSTREAM;
-		result = -1;
-	}
-	http_response_release(&response);
-	return result;
-}
-
-static void take_counts(const struct replica_list_message *page, struct watch_fleet *out)
-{
-	memcpy(out->states, page->states, sizeof(out->states));
-	out->expired = page->expired;
-	out->without_step = page->without_step;
-	out->has_oldest = page->has_oldest;
-	out->oldest = page->oldest;
-	out->has_report = page->has_report;
-	out->oldest_report_s = page->oldest_report_s;
-}
-
 static void add_workers(const struct replica_list_message *page, struct watch_fleet *out)
 {
 	const size_t room = WATCH_WORKERS_MAX - out->count;
 	const size_t count = page->count < room ? page->count : room;
 	out->workers = memory_grow(out->workers, out->count + count + 1, sizeof(*out->workers));
 	for (size_t i = 0; i < count; i++)
-		take_worker(&page->replicas[i], &out->workers[out->count++]);
-}
-
-static void take_worker(const struct replica_message *replica, struct watch_worker *out)
-{
-	*out = (struct watch_worker){.state = replica->state,
-		.expired = replica->expired,
-		.has_step = replica->has_step,
-		.step = replica->step,
-		.has_lag = replica->has_staleness,
-		.behind_steps = replica->behind_steps,
-		.behind_s = replica->behind_s,
-		.has_pause = replica->has_pause,
-		.pause_ms = replica->pause_ms,
-		.updated_ms = replica->updated_ms};
-	keep_text(replica->id, out->id, sizeof(out->id));
-	keep_text(replica->error, out->error, sizeof(out->error));
-}
-
-static void keep_text(struct span text, char *out, size_t capacity)
-{
-	const size_t len = text.len < capacity - 1 ? text.len : capacity - 1;
-	if (len > 0)
-		memcpy(out, text.data, len);
-	out[len] = '\0';
+		watch_worker_take(&out->workers[out->count++], &page->replicas[i]);
 }
 
 void watch_fetch_history(

@@ -23,6 +23,30 @@ static bool has_same_counts(const struct watch_fleet *a, const struct watch_flee
 static struct watch_lag find_lag(const struct watch_model *model);
 static void keep_lag(struct watch_model *model);
 
+void watch_worker_take(struct watch_worker *worker, const struct replica_message *replica)
+{
+	*worker = (struct watch_worker){.state = replica->state,
+		.expired = replica->expired,
+		.has_step = replica->has_step,
+		.step = replica->step,
+		.has_lag = replica->has_staleness,
+		.behind_steps = replica->behind_steps,
+		.behind_s = replica->behind_s,
+		.has_pause = replica->has_pause,
+		.pause_ms = replica->pause_ms,
+		.updated_ms = replica->updated_ms};
+	watch_text_keep(replica->id, worker->id, sizeof(worker->id));
+	watch_text_keep(replica->error, worker->error, sizeof(worker->error));
+}
+
+void watch_text_keep(struct span text, char *out, size_t capacity)
+{
+	const size_t len = text.len < capacity - 1 ? text.len : capacity - 1;
+	if (len > 0)
+		memcpy(out, text.data, len);
+	out[len] = '\0';
+}
+
 void watch_fleet_release(struct watch_fleet *fleet)
 {
 	free(fleet->workers);
@@ -194,9 +218,11 @@ static bool is_well(const struct watch_worker *worker)
 
 static bool has_same_counts(const struct watch_fleet *a, const struct watch_fleet *b)
 {
-	return memcmp(a->states, b->states, sizeof(a->states)) == 0 && a->expired == b->expired &&
-		a->without_step == b->without_step && a->has_oldest == b->has_oldest &&
-		a->oldest == b->oldest;
+	return memcmp(a->counts.states, b->counts.states, sizeof(a->counts.states)) == 0 &&
+		a->counts.expired == b->counts.expired &&
+		a->counts.without_step == b->counts.without_step &&
+		a->counts.has_oldest == b->counts.has_oldest &&
+		a->counts.oldest == b->counts.oldest;
 }
 
 /* The counts are of now; the list, which has seconds too, may be a little older. */
@@ -213,10 +239,10 @@ static struct watch_lag find_lag(const struct watch_model *model)
 		lag.steps = worker->behind_steps > lag.steps ? worker->behind_steps : lag.steps;
 		lag.seconds = worker->behind_s > lag.seconds ? worker->behind_s : lag.seconds;
 	}
-	if (fleet->has_oldest && watch_model_target(model, &target) &&
-		(!model->run.rollback.is_on || fleet->oldest < target)) {
+	if (fleet->counts.has_oldest && watch_model_target(model, &target) &&
+		(!model->run.rollback.is_on || fleet->counts.oldest < target)) {
 		lag.is_known = true;
-		lag.steps = target > fleet->oldest ? target - fleet->oldest : 0;
+		lag.steps = target > fleet->counts.oldest ? target - fleet->counts.oldest : 0;
 	}
 	return lag;
 }

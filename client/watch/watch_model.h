@@ -26,6 +26,9 @@ struct watch_worker {
 	int64_t updated_ms;
 	char error[WATCH_TEXT_BYTES];
 };
+void watch_worker_take(struct watch_worker *worker, const struct replica_message *replica);
+/* Keeps what fits of the text, ended by a NUL. */
+void watch_text_keep(struct span text, char *out, size_t capacity);
 
 /* The run, and the manifest of its head. */
 struct watch_run {
@@ -47,12 +50,7 @@ struct watch_run {
 
 struct watch_fleet {
 	bool is_denied; /* the token may not see the workers */
-	uint64_t states[REPLICA_STATE_COUNT];
-	uint64_t expired, without_step;
-	bool has_oldest;
-	uint64_t oldest;
-	bool has_report;          /* a worker has a lease, and the server tells: */
-	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
+	struct fleet_counts counts;
 	bool is_listed; /* the workers are there: all, but those beyond WATCH_WORKERS_MAX */
 	struct watch_worker *workers; /* in byte order of their ids */
 	size_t count;

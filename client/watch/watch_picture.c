@@ -111,6 +111,20 @@ void watch_picture_format_age(int64_t ms, char out[WATCH_AGE_BYTES])
 		snprintf(out, WATCH_AGE_BYTES, "%" PRId64 " d", seconds / (24 * 3600));
 }
 
+void watch_picture_format_cells(
+	const struct watch_worker *worker, int64_t now_ms, struct watch_cells *out)
+{
+	*out = (struct watch_cells){.state = state_of(worker), .step = "-"};
+	watch_picture_format_age(now_ms - worker->updated_ms, out->age);
+	if (worker->has_step)
+		snprintf(out->step, sizeof(out->step), "%" PRIu64, worker->step);
+	if (worker->has_lag)
+		snprintf(out->behind, sizeof(out->behind), "%" PRIu64 " (%" PRIu64 " s)",
+			worker->behind_steps, worker->behind_s);
+	if (worker->has_pause)
+		snprintf(out->paused, sizeof(out->paused), "%" PRIu64 " ms", worker->pause_ms);
+}
+
 void watch_picture_clean(char *text)
 {
 	for (; *text != '\0'; text++)
@@ -208,33 +222,33 @@ static void draw_bars(struct picture *picture)
 	char reports[REPORTS_BYTES] = "";
 	uint64_t all = 0;
 	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++)
-		all += fleet->states[i];
-	if (fleet->has_report)
+		all += fleet->counts.states[i];
+	if (fleet->counts.has_report)
 		format_reports(fleet, reports);
 	put(picture, NULL, "%" PRIu64 " worker%s%s", all, all == 1 ? "" : "s",
 		all == 0 ? ": none has reported" : reports);
 	for (enum replica_state i = REPLICA_STATE_COUNT; i-- > 0 && all > 0;) {
 		char bar[BAR_WIDTH + 1];
 		const size_t len =
-			(size_t)(((double)fleet->states[i] * BAR_WIDTH + (double)all - 1) /
+			(size_t)(((double)fleet->counts.states[i] * BAR_WIDTH + (double)all - 1) /
 				(double)all);
 		memset(bar, '#', sizeof(bar));
 		bar[len < BAR_WIDTH ? len : BAR_WIDTH] = '\0';
-		if (fleet->states[i] > 0)
+		if (fleet->counts.states[i] > 0)
 			put(picture, STATE_COLOURS[i], "  %-9s %7" PRIu64 "  %s",
-				replica_state_name(i), fleet->states[i], bar);
+				replica_state_name(i), fleet->counts.states[i], bar);
 	}
-	if (fleet->expired > 0)
-		put(picture, "31", "  %-9s %7" PRIu64, "expired", fleet->expired);
-	if (fleet->without_step > 0)
-		put(picture, NULL, "  %-9s %7" PRIu64, "no step", fleet->without_step);
+	if (fleet->counts.expired > 0)
+		put(picture, "31", "  %-9s %7" PRIu64, "expired", fleet->counts.expired);
+	if (fleet->counts.without_step > 0)
+		put(picture, NULL, "  %-9s %7" PRIu64, "no step", fleet->counts.without_step);
 }
 
 /* How old what is known of the workers may be. */
 static void format_reports(const struct watch_fleet *fleet, char out[REPORTS_BYTES])
 {
 	char age[WATCH_AGE_BYTES];
-	watch_picture_format_age((int64_t)(fleet->oldest_report_s * SECOND_MS), age);
+	watch_picture_format_age((int64_t)(fleet->counts.oldest_report_s * SECOND_MS), age);
 	snprintf(out, REPORTS_BYTES, ", reports up to %s old", age);
 }
 
@@ -321,22 +335,12 @@ static int name_width(const struct watch_view *view)
 
 static void draw_worker(struct picture *picture, const struct watch_worker *worker)
 {
-	char step[24] = "-";
-	char behind[48] = "";
-	char paused[32] = "";
-	char age[WATCH_AGE_BYTES];
+	struct watch_cells cells;
 	const int width = name_width(picture->view);
-	watch_picture_format_age(picture->view->now_ms - worker->updated_ms, age);
-	if (worker->has_step)
-		snprintf(step, sizeof(step), "%" PRIu64, worker->step);
-	if (worker->has_lag)
-		snprintf(behind, sizeof(behind), "%" PRIu64 " (%" PRIu64 " s)",
-			worker->behind_steps, worker->behind_s);
-	if (worker->has_pause)
-		snprintf(paused, sizeof(paused), "%" PRIu64 " ms", worker->pause_ms);
+	watch_picture_format_cells(worker, picture->view->now_ms, &cells);
 	put(picture, worker->expired ? "31" : STATE_COLOURS[worker->state],
-		"%-*.*s  %-8s  %8s  %-14s  %-9s  %-8s  %s", width, width, worker->id,
-		state_of(worker), step, behind, paused, age, worker->error);
+		"%-*.*s  %-8s  %8s  %-14s  %-9s  %-8s  %s", width, width, worker->id, cells.state,
+		cells.step, cells.behind, cells.paused, cells.age, worker->error);
 }
 
 static const char *state_of(const struct watch_worker *worker)

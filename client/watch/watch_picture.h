@@ -37,6 +37,16 @@ size_t watch_picture_choose(const struct watch_view *view, const struct watch_fl
 /* "12 s", "3 min", "5 h", "2 d". */
 enum { WATCH_AGE_BYTES = 24 };
 void watch_picture_format_age(int64_t ms, char out[WATCH_AGE_BYTES]);
+/* A worker in a row of a table; cells of what is not known are empty, and a step is "-". */
+struct watch_cells {
+	const char *state;
+	char step[24];
+	char behind[48];
+	char paused[32];
+	char age[WATCH_AGE_BYTES]; /* of its last report */
+};
+void watch_picture_format_cells(
+	const struct watch_worker *worker, int64_t now_ms, struct watch_cells *out);
 /* Puts '?' in place of what a terminal may not be given. */
 void watch_picture_clean(char *text);
 

@@ -82,9 +82,9 @@ function options({ series, lone, log, axisFormat, size, pick }) {
   return {
     ...size, padding: [8, 20, 0, 0], legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: false, range: (plot, low, high) => (lone ? [low - 1, high + 1] : [low, high]) }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: { x: { time: false, range: (plot, low, high) => (lone ? [plot.data[0][0] - 1, plot.data[0][0] + 1] : [low, high]) }, y: { distr: log ? 3 : 1, range: log ? undefined : (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, values: (plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : '')) },
+      { ...axis, grid: { show: false }, size: 28, values: (plot, ticks) => ticks.map((tick) => ((lone ? tick === plot.data[0][0] : Number.isInteger(tick)) ? count(tick) : '')) },
       { ...axis, grid: { stroke: line, width: 1, filter: (plot, ticks) => (log ? ticks.map(powerOfTen) : ticks) }, size: 64,
         filter: (plot, ticks) => (log ? ticks.map(powerOfTen) : ticks),
         values: (plot, ticks) => ticks.map((tick) => (tick === null ? '' : axisFormat(tick).replace(/\.0+(?= |$)/, ''))) },
@@ -92,7 +92,7 @@ function options({ series, lone, log, axisFormat, size, pick }) {
     series: [{}, ...series.map((one) => ({
       label: one.label, stroke: color(one.color || 'accent'), width: 1.5, spanGaps: true,
       fill: one.fill ? color(`${one.color || 'accent'}-wash`) : undefined,
-      points: { show: one.points ?? (lone || undefined), size: 5, fill: color('surface') },
+      points: { show: one.points ?? (lone || undefined), size: lone ? 7 : 5, fill: color('surface') },
     }))],
     plugins: [readout(series, pick)],
   };

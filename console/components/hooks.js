@@ -40,6 +40,18 @@ export function useStreamState() {
   return state;
 }
 
+/** Whether the window is at most so wide. style.css has the same limits: 860 px for tablets that stand, 600 px for phones. */
+export function useNarrow(width) {
+  const query = matchMedia(`(max-width: ${width}px)`);
+  const [narrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const look = () => setNarrow(query.matches);
+    query.addEventListener('change', look);
+    return () => query.removeEventListener('change', look);
+  }, []);
+  return narrow;
+}
+
 const ticking = new Set();
 setInterval(() => { if (!document.hidden) for (const tick of [...ticking]) tick(); }, 1000);
 

@@ -19,10 +19,11 @@ export function Proof({ verified }) {
 const COLUMNS = [
   { id: 'run', label: 'Run', value: nameOf, cell: (run) => nameOf(run) },
   { id: 'step', label: 'Step', end: true, width: '88px', value: (run) => run.head, cell: step },
-  { id: 'age', label: 'Published', end: true, width: '104px', value: (run) => run.head_created && -Date.parse(run.head_created),
+  { id: 'age', label: 'Published', end: true, width: '104px', hide: 'phone', value: (run) => run.head_created && -Date.parse(run.head_created),
     cell: (run) => html`<${Ago} time=${run.head_created} />` },
   { id: 'delta', label: 'Last delta', end: true, width: '168px', hide: 'phone', value: share, cell: delta },
   { id: 'workers', label: 'Workers', width: '200px', hide: 'tablet', value: (run) => (run.fleet ? workersOf([run]).alive : null), cell: workers },
+  { id: 'on', label: 'Workers', end: true, width: '96px', only: 'narrow', cell: workersShort },
   { id: 'lag', label: 'Slowest', end: true, width: '152px', hide: 'tablet', value: (run) => run.fleet && run.fleet.lag_steps, cell: lag },
   { id: 'proof', label: 'Proof', width: '112px', hide: 'phone', value: (run) => run.verified, cell: (run) => html`<${Proof} verified=${run.verified} />` },
 ];
@@ -60,8 +61,14 @@ function workers(run) {
     <span>${count(on)} <span class="soft">/ ${count(alive + lost)}</span></span></div>`;
 }
 
-function lag({ fleet }) {
-  if (!fleet || fleet.lag_steps === undefined) return html`<span class="soft">–</span>`;
+function workersShort(run) {
+  const { known, on, alive, lost } = workersOf([run]);
+  return known && alive + lost ? html`${count(on)} <span class="soft">/ ${count(alive + lost)}</span>` : html`<span class="soft">${known ? 'none' : '–'}</span>`;
+}
+
+function lag(run) {
+  const { fleet } = run;
+  if (!fleet || fleet.lag_steps === undefined || !workersOf([run]).alive) return html`<span class="soft">–</span>`;
   if (!fleet.lag_steps) return html`<span class="soft">up to date</span>`;
   return html`${count(fleet.lag_steps)} ${fleet.lag_steps === 1 ? 'step' : 'steps'}${
     fleet.lag_seconds ? html` <span class="soft">${span(fleet.lag_seconds)}</span>` : ''}`;

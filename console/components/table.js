@@ -12,8 +12,9 @@ const AROUND = 8;
 /**
  * Properties:
  * - `label`: the table's name for screen readers; `rows`; `rowKey(row)`: a text or number of its own for each row
- * - `columns`: a list of {id, label, cell(row), value?(row), end?: true (numbers stand right), width?: '120px', hide?: 'phone' | 'tablet'};
- *   with `value` the column can be sorted, null comes last
+ * - `columns`: a list of {id, label, cell(row), value?(row), end?: true (numbers stand right), width?: '120px', hide?: 'phone' | 'tablet', only?: 'narrow'};
+ *   with `value` the column can be sorted, null comes last; `name` says for screen readers what a column without a label is, `head` is a control
+ *   that stands in its head
  * - `sort`: {id, descending} at first; without it the rows keep their order
  * - `href(row)` or `onOpen(row)`: what a click or Enter does; `selected`: the key of a row that is marked
  * - `height`: how high it may grow, in px, before it scrolls by itself; `empty`: what stands there without rows
@@ -90,7 +91,7 @@ export function Table({ label, columns, rows, rowKey, sort, href, onOpen, select
         <colgroup>${columns.map((column) => html`<col key=${column.id} class=${hiding(column)} style=${{ width: column.width || 'auto' }} />`)}</colgroup>
         <thead><tr aria-rowindex="1">${columns.map((column) => html`<th key=${column.id} scope="col" class="${column.end ? 'end' : ''} ${hiding(column)}"
           aria-sort=${order && order.id === column.id ? (order.descending ? 'descending' : 'ascending') : undefined}>${
-          column.value ? html`<button type="button" onClick=${() => turn(column)}>${column.label}<${Icon} name=${order && order.id === column.id && order.descending ? 'down' : 'up'} /></button>`
+          column.head ? column.head : column.value ? html`<button type="button" onClick=${() => turn(column)}>${column.label}<${Icon} name=${order && order.id === column.id && order.descending ? 'down' : 'up'} /></button>`
             : column.label || html`<span class="hidden-text">${column.name || 'Actions'}</span>`}</th>`)}</tr></thead>
         <tbody ...${events}>
           ${first > 0 && html`<tr key="above" class="space" aria-hidden="true"><td style=${{ height: `${first * ROW}px` }}></td></tr>`}
@@ -118,7 +119,7 @@ function Row({ row, columns, at, active, selected, href, open, enter }) {
     })}</tr>`;
 }
 
-function hiding(column) { return column.hide ? `hide-${column.hide}` : ''; }
+function hiding(column) { return column.hide ? `hide-${column.hide}` : column.only ? `only-${column.only}` : ''; }
 
 function sortRows(rows, value, descending) {
   const turned = descending ? -1 : 1;

@@ -1,6 +1,7 @@
 // One bucket: its objects by folder, with upload, search and deletion; the other views are files of their own.
 import { html, useEffect, useRef, useState } from '../vendor/htm-preact.js';
 import { api, path } from '../api.js';
+import { Chosen, useChoice } from '../components/choice.js';
 import { Confirm } from '../components/dialog.js';
 import { Search } from '../components/field.js';
 import { bytes, count, some } from '../components/format.js';
@@ -14,6 +15,7 @@ import { go, href } from '../route.js';
 import { deleteObjects, downloadUrl, listAll, listFolder } from '../s3.js';
 import { may, prefixesOf, session } from '../session.js';
 import { droppedFiles, pickedFiles } from '../upload.js';
+import { BucketDeleted } from './bucket_deleted.js';
 import { BucketSettings } from './bucket_settings.js';
 import { BucketUsage } from './bucket_usage.js';
 import { Name, visible } from './name.js';
@@ -30,7 +32,8 @@ export function BucketPage({ bucket, query }) {
   return html`<div>
     <${Head} title=${bucket} crumbs=${crumbs(bucket, prefix, view)} />
     <${Tabs} label="Views of the bucket" current=${view} items=${tabs(bucket, prefix)} />
-    ${view === 'usage' ? html`<${BucketUsage} key=${prefix} bucket=${bucket} prefix=${prefix} />`
+    ${view === 'deleted' ? html`<${BucketDeleted} key=${prefix} bucket=${bucket} prefix=${prefix} />`
+      : view === 'usage' ? html`<${BucketUsage} key=${prefix} bucket=${bucket} prefix=${prefix} />`
       : view === 'settings' ? html`<${BucketSettings} bucket=${bucket} />`
       : html`<${Objects} key=${prefix} bucket=${bucket} prefix=${prefix} />`}</div>`;
 }
@@ -38,6 +41,7 @@ export function BucketPage({ bucket, query }) {
 function tabs(bucket, prefix) {
   const items = [
     { id: 'objects', label: 'Objects', href: href('buckets', bucket, { prefix }) },
+    { id: 'deleted', label: 'Deleted', href: href('buckets', bucket, { prefix, view: 'deleted' }) },
     { id: 'usage', label: 'Usage', href: href('buckets', bucket, { prefix, view: 'usage' }) },
   ];
   if (may('list', bucket)) items.push({ id: 'settings', label: 'Settings', href: href('buckets', bucket, { view: 'settings' }) });
@@ -46,7 +50,7 @@ function tabs(bucket, prefix) {
 
 /** The way from the list of buckets to a prefix. */
 export function crumbs(bucket, prefix, view = 'objects') {
-  const more = view === 'usage' ? { view } : {};
+  const more = view === 'usage' || view === 'deleted' ? { view } : {};
   const way = [['Buckets', href('buckets')], [bucket, href('buckets', bucket, more)]];
   let at = '';
   for (const segment of prefix.split(/(?<=\/)/).filter(Boolean)) {
@@ -58,16 +62,14 @@ export function crumbs(bucket, prefix, view = 'objects') {
 
 function Objects({ bucket, prefix }) {
   const [text, setText] = useState('');
-  const [chosen, setChosen] = useState(new Set());
   const [doomed, setDoomed] = useState(null);
   const list = useFolder(bucket, prefix);
   const search = useSearch(bucket, prefix, text);
-  const { rows } = text ? search : list;
+  const { rows, next } = text ? search : list;
+  const choice = useChoice(rows);
   const mayWrite = may('write', bucket, prefix) || mayBelow('write', bucket, prefix);
   useEffect(() => uploads.whenDone((upload) => { if (upload.bucket === bucket && upload.key.startsWith(prefix)) list.reload(); }), [bucket, prefix]);
-  const choose = (id, on) => setChosen((before) => new Set(on ? [...before, id] : [...before].filter((one) => one !== id)));
-  const picked = rows.filter((row) => chosen.has(row.id));
-  const removed = () => { setChosen(new Set()); list.reload(); search.reload(); };
+  const removed = () => { choice.clear(); list.reload(); search.reload(); };
   if (isBeyond(list.fault, bucket)) return html`<${Reachable} bucket=${bucket} />`;
   return html`
     <${DropZone} on=${mayWrite} bucket=${bucket} prefix=${prefix}>
@@ -76,15 +78,15 @@ function Objects({ bucket, prefix }) {
         ${mayWrite && html`<div class="actions at-end"><${Pickers} bucket=${bucket} prefix=${prefix} /></div>`}
       </div>
       <${Uploads} />
-      ${picked.length > 0 && html`<${Selection} bucket=${bucket} picked=${picked} mayWrite=${mayWrite} onClear=${() => setChosen(new Set())} onDelete=${() => setDoomed(picked)} />`}
+      <${Chosen} choice=${choice} rows=${rows} more=${next}><${Deeds} bucket=${bucket} picked=${choice.picked} mayWrite=${mayWrite} onDelete=${() => setDoomed(choice.picked)} /><//>
       ${list.fault && html`<${Fault} fault=${list.fault} retry=${list.reload} />`}
       ${search.fault && html`<${Fault} fault=${search.fault} retry=${search.reload} />`}
       ${!list.loaded && !list.fault && html`<${Waiting} />`}
       ${list.loaded && html`
-        <${Table} label=${text ? 'Objects found' : 'Objects'} rows=${rows} rowKey=${(row) => row.id} onOpen=${(row) => go(row.href)} columns=${columns(chosen, choose)}
+        <${Table} label=${text ? 'Objects found' : 'Objects'} rows=${rows} rowKey=${(row) => row.id} onOpen=${(row) => go(row.href)} columns=${[choice.column, ...COLUMNS]}
           sort=${text ? undefined : { id: 'name' }} foot=${html`<${Foot} list=${text ? search : list} text=${text} />`}
           empty=${text ? html`<${Empty} title=${search.busy ? 'Searching…' : 'No key below here has this text'} />` : html`<${NoObject} bucket=${bucket} prefix=${prefix} mayWrite=${mayWrite} />`} />`}
-      ${doomed && html`<${DeleteObjects} bucket=${bucket} picked=${doomed} onClose=${() => setDoomed(null)} onDone=${removed} />`}
+      ${doomed && html`<${DeleteObjects} bucket=${bucket} prefix=${prefix} picked=${doomed} onClose=${() => setDoomed(null)} onDone=${removed} />`}
     <//>`;
 }
 
@@ -99,19 +101,15 @@ export function Reachable({ bucket, view }) {
   <//>`;
 }
 
-function columns(chosen, choose) {
-  return [
-    { id: 'choose', name: 'Choose', width: '48px', cell: (row) => html`
-      <input type="checkbox" class="choice" aria-label=${`Choose ${visible(row.name)}`} checked=${chosen.has(row.id)} onChange=${(event) => choose(row.id, event.target.checked)} />` },
-    { id: 'name', label: 'Name', value: (row) => `${row.folder ? 0 : 1}${row.name}`, cell: (row) => html`
-      <a class="with-icon" href=${row.href} tabindex="-1"><${Icon} name=${row.folder ? 'folder' : 'file'} /><${Name} text=${row.name} /></a>` },
-    { id: 'size', label: 'Size', end: true, width: '100px', value: (row) => (row.folder ? null : row.size), cell: (row) => (row.folder ? '' : bytes(row.size)) },
-    { id: 'modified', label: 'Changed', end: true, width: '120px', hide: 'phone', value: (row) => row.modified, cell: (row) => (row.folder ? '' : html`<${Ago} time=${row.modified} />`) },
-  ];
-}
+const COLUMNS = [
+  { id: 'name', label: 'Name', value: (row) => `${row.folder ? 0 : 1}${row.name}`, cell: (row) => html`
+    <a class="with-icon" href=${row.href} tabindex="-1"><${Icon} name=${row.folder ? 'folder' : 'file'} /><${Name} text=${row.name} /></a>` },
+  { id: 'size', label: 'Size', end: true, width: '100px', value: (row) => (row.folder ? null : row.size), cell: (row) => (row.folder ? '' : bytes(row.size)) },
+  { id: 'modified', label: 'Changed', end: true, width: '120px', hide: 'phone', value: (row) => row.modified, cell: (row) => (row.folder ? '' : html`<${Ago} time=${row.modified} />`) },
+];
 
 // A key whose grants begin further down may still write there.
-function mayBelow(permission, bucket, prefix) {
+export function mayBelow(permission, bucket, prefix) {
   return session.value.grants.some((grant) => {
     const at = grant.lastIndexOf('=');
     return grant.slice(0, at).startsWith(`${bucket}/${prefix}`) && grant.slice(at + 1).split(',').includes(permission);
@@ -216,16 +214,12 @@ function DropZone({ on, bucket, prefix, children }) {
     </div>`;
 }
 
-function Selection({ bucket, picked, mayWrite, onClear, onDelete }) {
+function Deeds({ bucket, picked, mayWrite, onDelete }) {
   const isFiles = picked.every((row) => !row.folder);
   const download = () => attempt(async () => { for (const row of picked) save(await downloadUrl(bucket, row.key)); });
-  return html`
-    <div class="selection" role="region" aria-label="What is chosen">
-      <span class="strong" role="status">${some('entry', picked.length, 'entries')} chosen</span>
-      ${isFiles && html`<button type="button" class="button small" onClick=${download}><${Icon} name="download" />Download</button>`}
-      ${mayWrite && html`<button type="button" class="button small danger" onClick=${onDelete}><${Icon} name="trash" />Delete</button>`}
-      <button type="button" class="button small plain" onClick=${onClear}>Clear selection</button>
-    </div>`;
+  return html`<div class="contents">
+    ${isFiles && html`<button type="button" class="button small" onClick=${download}><${Icon} name="download" />Download</button>`}
+    ${mayWrite && html`<button type="button" class="button small danger" onClick=${onDelete}><${Icon} name="trash" />Delete</button>`}</div>`;
 }
 
 /** Lets the browser save what a signed URL gives. */
@@ -238,10 +232,11 @@ export function save(url) {
   link.remove();
 }
 
-function DeleteObjects({ bucket, picked, onClose, onDone }) {
+function DeleteObjects({ bucket, prefix, picked, onClose, onDone }) {
   const [progress, setProgress] = useState('');
   const found = useLoad((signal) => collect(bucket, picked, signal), []);
   const all = found.data ? found.data.objects : [];
+  const place = `${bucket}/${visible(prefix)}`;
   const remove = async () => {
     const refused = await deleteObjects(bucket, all, (n) => setProgress(`${count(n)} of ${count(all.length)}`));
     onDone();
@@ -249,7 +244,7 @@ function DeleteObjects({ bucket, picked, onClose, onDone }) {
     toast(`${some('object', all.length)} deleted.`);
   };
   return html`
-    <${Confirm} title=${found.data ? `Delete ${some('object', all.length)}?` : 'Delete?'} action=${`Delete ${some('object', all.length)}`} danger
+    <${Confirm} title=${found.data ? `Delete ${some('object', all.length)} from ${place}?` : `Delete from ${place}?`} action=${`Delete ${some('object', all.length)}`} danger
       ready=${all.length > 0 && found.data.complete} word=${all.length > 100 ? bucket : undefined} onConfirm=${remove} onClose=${onClose}>
       ${found.fault && html`<${Fault} fault=${found.fault} />`}
       ${!found.data && !found.fault && html`<p class="soft">Counting what lies below…</p>`}

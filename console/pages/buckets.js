@@ -2,6 +2,7 @@
 //
 //   #/buckets                               the list
 //   #/buckets/B?prefix=P                    the objects below P
+//   #/buckets/B?prefix=P&view=deleted       what was deleted there, and its way back
 //   #/buckets/B?prefix=P&view=usage         what they hold, by folder
 //   #/buckets/B?view=settings               versioning, access, lifecycle, removal
 //   #/buckets/B?object=K[&version=V]        one object

@@ -1,11 +1,12 @@
 // Keys: who may do what, since when, and what was done with it. The root key sees all of it, any other its own key and sessions.
 import { html, useState } from '../vendor/htm-preact.js';
 import { api, path } from '../api.js';
+import { Cards } from '../components/cards.js';
 import { Confirm } from '../components/dialog.js';
 import { Copy } from '../components/copy.js';
 import { Search } from '../components/field.js';
 import { moment, some } from '../components/format.js';
-import { Ago, useLoad } from '../components/hooks.js';
+import { Ago, useLoad, useNarrow } from '../components/hooks.js';
 import { Icon } from '../components/icon.js';
 import { Empty, Head, Loaded, Section } from '../components/page.js';
 import { Table } from '../components/table.js';
@@ -53,6 +54,7 @@ function Grants({ grants, root }) {
 function KeyList({ session }) {
   const [text, setText] = useState('');
   const [doomed, setDoomed] = useState(null);
+  const isNarrow = useNarrow(600);
   const keys = useLoad(async (signal) => (await api('/-/keys', { signal })).keys, []);
   const matches = (row) => [row.key_id, row.name, row.namespace, ...row.grants].some((one) => String(one || '').includes(text));
   const columns = [
@@ -64,12 +66,18 @@ function KeyList({ session }) {
     { id: 'used', label: 'Last used', end: true, width: '110px', hide: 'phone', value: (row) => row.last_used, cell: (row) => (row.last_used ? html`<${Ago} time=${row.last_used} />` : html`<span class="soft">never</span>`) },
     { id: 'act', name: 'Actions', end: true, width: '110px', cell: (row) => !row.root && html`<button type="button" class="button small danger" aria-label=${`Revoke ${visible(row.name || row.key_id)}`} onClick=${() => setDoomed(row)}>Revoke</button>` },
   ];
+  const card = (row) => html`
+    <div class="card-head"><bdi class="strong break">${visible(row.name || row.key_id)}</bdi>${columns.at(-1).cell(row)}</div>
+    <div class="card-tags"><${Grants} grants=${row.grants} root=${row.root} /></div>
+    <div class="card-foot small soft"><code class="break">${row.key_id}</code><span>${row.last_used ? html`used <${Ago} time=${row.last_used} />` : 'never used'}</span></div>`;
   return html`<${Loaded} from=${keys}>${(rows) => html`
     <div class="section-head"><${Search} label="Find a key" placeholder="Name, id or grant" value=${text} onChange=${setText} /></div>
-    <${Table} label="Keys" rows=${rows.filter(matches)} rowKey=${(row) => row.key_id} columns=${columns} sort=${{ id: 'name' }} foot=${html`<span>${some('key', rows.length)}</span>`}
+    <${isNarrow ? Cards : Table} label="Keys" rows=${rows.filter(matches).sort(byName)} card=${card} rowKey=${(row) => row.key_id} columns=${columns} sort=${{ id: 'name' }} foot=${html`<span>${some('key', rows.length)}</span>`}
       empty=${html`<${Empty} title="No key has this in its name, id or grants" />`} />
     ${doomed && html`<${Revoke} row=${doomed} isOwn=${doomed.key_id === session.key_id} reload=${keys.reload} onClose=${() => setDoomed(null)} />`}`}<//>`;
 }
+
+const byName = (one, other) => ((one.name || '') < (other.name || '') ? -1 : 1);
 
 function Revoke({ row, reload, isOwn, onClose }) {
   const revoke = async () => {
@@ -96,7 +104,7 @@ function Sessions({ session, own }) {
   }, []);
   const end = (row) => attempt(async () => { await api(path('-', 'sessions', row.id), { method: 'DELETE' }); sessions.reload(); }, 'The session has ended.');
   const columns = [
-    { id: 'key', label: 'Key', value: (row) => row.name || row.key_id, cell: (row) => html`${row.name && html`<bdi class="strong">${visible(row.name)}</bdi> `}${row.isOwn && html`<span class="tag accent">this one</span> `}<code class=${row.name ? 'soft' : ''}>${row.key_id}</code>` },
+    { id: 'key', label: 'Key', value: (row) => row.name || row.key_id, cell: (row) => html`${row.name && html`<bdi class="strong">${visible(row.name)}</bdi> `}${row.isOwn && html`<span class="tag accent">this one</span> `}<code class=${row.name ? 'soft hide-phone' : ''}>${row.key_id}</code>` },
     { id: 'address', label: 'From', width: '22%', hide: 'phone', value: (row) => row.address, cell: (row) => visible(row.address) },
     { id: 'made', label: 'Signed in', end: true, width: '120px', hide: 'phone', value: (row) => row.made, cell: (row) => html`<${Ago} time=${row.made} />` },
     { id: 'seen', label: 'Last seen', end: true, width: '120px', value: (row) => row.seen, cell: (row) => html`<${Ago} time=${row.seen} />` },

@@ -49,7 +49,7 @@ export function ObjectPage({ bucket, object, version }) {
 
 function Facts({ data }) {
   const rows = [
-    ['Size', html`${bytes(data.size)} <span class="soft">(${count(data.size)} bytes)</span>`],
+    ['Size', html`${bytes(data.size)}${data.size >= 1000 && html` <span class="soft">(${count(data.size)} bytes)</span>`}`],
     ['Type', visible(data.type)],
     ['Changed', html`${moment(data.modified)} <span class="soft">(<${Ago} time=${new Date(data.modified).toISOString()} />)</span>`],
     ['ETag', html`<code>${data.etag}</code>`],

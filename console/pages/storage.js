@@ -108,10 +108,10 @@ function SetAside({ data }) {
 
 const STATES = { open: 'busy', sealed: 'ok', condemned: 'warn' };
 const PACK_COLUMNS = [
-  { id: 'number', label: 'Pack', width: '90px', value: (row) => row.number, cell: (row) => row.number },
-  { id: 'state', label: 'State', width: '130px', value: (row) => row.state, cell: (row) => html`<${State} kind=${row.damaged ? 'bad' : STATES[row.state]}>${row.damaged ? 'damaged' : row.state}<//>` },
-  { id: 'bytes', label: 'Size', end: true, width: '100px', value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-  { id: 'live', label: 'Needed', end: true, width: '90px', value: (row) => share(row.live_bytes, row.bytes), cell: (row) => percent(share(row.live_bytes, row.bytes)) },
+  { id: 'number', label: 'Pack', width: '64px', value: (row) => row.number, cell: (row) => row.number },
+  { id: 'state', label: 'State', width: '116px', value: (row) => row.state, cell: (row) => html`<${State} kind=${row.damaged ? 'bad' : STATES[row.state]}>${row.damaged ? 'damaged' : row.state}<//>` },
+  { id: 'bytes', label: 'Size', end: true, width: '88px', value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
+  { id: 'live', label: 'Needed', end: true, width: '84px', value: (row) => share(row.live_bytes, row.bytes), cell: (row) => percent(share(row.live_bytes, row.bytes)) },
   { id: 'chunks', label: 'Chunks', end: true, width: '100px', hide: 'phone', value: (row) => row.chunks, cell: (row) => count(row.chunks) },
   { id: 'made', label: 'Made', end: true, width: '120px', hide: 'tablet', value: (row) => row.made, cell: (row) => html`<${Ago} time=${row.made} />` },
   { id: 'promised', label: 'Promised until', width: '190px', hide: 'tablet', value: (row) => row.promised_until, cell: (row) => (row.promised_until ? moment(row.promised_until) : '–') },

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "storage/buckets/session_row.h"
+#include "storage/buckets/session_touches.h"
 
 enum { WORK_ARENA_BYTES = 64 * 1024 };
 /* A row that seems to be from the future is damaged, or the clock went back: it counts as ended. */
@@ -13,6 +14,8 @@ struct session_work {     /* texts in the call's arena */
 	struct session_record session;
 	bool by_link;
 	uint8_t link[SESSION_ID_BYTES];
+	bool replaces;
+	uint8_t replaced[SESSION_ID_BYTES];
 	struct audit_entry audit;
 };
 
@@ -21,9 +24,10 @@ static int64_t ends_ms(int64_t made_ms, int64_t seen_ms);
 static struct session_work *work_new(struct store *store, const struct call_kind *kind,
 	struct span key_id, const struct audit_entry *audit);
 static int session_apply_touch(struct call *call, struct db *db, struct error *err);
-static void session_free_call(void *owner);
+static void session_end_touch(void *owner);
 static int session_apply_open(struct call *call, struct db *db, struct error *err);
 static int use_link(struct session_work *work, struct db *db, struct error *err);
+static int end_replaced(struct session_work *work, struct db *db, struct error *err);
 static int session_apply_end(struct call *call, struct db *db, struct error *err);
 static int session_apply_link(struct call *call, struct db *db, struct error *err);
 static struct span id_span(const uint8_t id[SESSION_ID_BYTES]);
@@ -46,14 +50,15 @@ int session_find(struct store *store, const uint8_t id[SESSION_ID_BYTES], int64_
 
 void session_touch(struct store *store, const struct session_record *session, int64_t now_ms)
 {
-	if (now_ms - session->seen_ms < SESSION_TOUCH_MS)
+	if (now_ms - session->seen_ms < SESSION_TOUCH_MS ||
+		!session_touches_begin(store_parts(store)->session_touches, session->id))
 		return;
 	struct session_work *const work =
 		work_new(store, &touch_kind, session->key_id, &(const struct audit_entry){0});
 	memcpy(work->session.id, session->id, sizeof(work->session.id));
 	work->session.seen_ms = now_ms;
 	work->session.ends_ms = ends_ms(session->made_ms, now_ms);
-	call_start(&work->call, session_free_call, &work->call);
+	call_start(&work->call, session_end_touch, work);
 }
 
 int session_list_read(struct store *store, struct span key_id, int64_t now_ms, struct arena *arena,
@@ -78,6 +83,8 @@ struct call *session_open_call(struct store *store, const struct session_opening
 	work->session.address = work->audit.address;
 	work->by_link = opening->by_link;
 	memcpy(work->link, opening->link, sizeof(work->link));
+	work->replaces = opening->replaces;
+	memcpy(work->replaced, opening->replaced, sizeof(work->replaced));
 	return &work->call;
 }
 
@@ -138,9 +145,11 @@ static int session_apply_touch(struct call *call, struct db *db, struct error *e
 	return session_row_touch(db, id_span(session->id), session->seen_ms, session->ends_ms, err);
 }
 
-static void session_free_call(void *owner)
+static void session_end_touch(void *owner)
 {
-	call_free(owner);
+	struct session_work *const work = owner;
+	session_touches_end(store_parts(work->call.store)->session_touches, work->session.id);
+	call_free(&work->call);
 }
 
 static int session_apply_open(struct call *call, struct db *db, struct error *err)
@@ -148,6 +157,8 @@ static int session_apply_open(struct call *call, struct db *db, struct error *er
 	struct session_work *const work = (struct session_work *)call;
 	const struct session_record *const session = &work->session;
 	if (work->by_link && use_link(work, db, err) != 0)
+		return -1;
+	if (work->replaces && end_replaced(work, db, err) != 0)
 		return -1;
 	if (session_row_bound(
 		    db, session->key_id, SESSIONS_OF_KEY_MAX - 1, SESSIONS_MAX - 1, err) != 0 ||
@@ -166,6 +177,24 @@ static int use_link(struct session_work *work, struct db *db, struct error *err)
 		return error_set(err, ERROR_NOT_FOUND,
 			"The link was used before, or is older than 5 minutes.");
 	return found < 0 ? -1 : session_row_remove_link(db, id_span(work->link), err);
+}
+
+/* The trail has the same as of a sign-out. */
+static int end_replaced(struct session_work *work, struct db *db, struct error *err)
+{
+	struct session_record old;
+	struct audit_entry audit = work->audit;
+	const int found =
+		session_row_read(db, id_span(work->replaced), work->call.arena, &old, err);
+	if (found != 1)
+		return found;
+	audit.action = span_text("sign_out");
+	audit.key_id = old.key_id;
+	audit.subject = old.key_id;
+	audit.detail = span_text("by a new sign-in");
+	return session_row_remove(db, id_span(work->replaced), err) != 0
+		? -1
+		: audit_add(db, &audit, err);
 }
 
 static int session_apply_end(struct call *call, struct db *db, struct error *err)

@@ -35,8 +35,8 @@ struct session_record {
  * on error. */
 int session_find(struct store *store, const uint8_t id[SESSION_ID_BYTES], int64_t now_ms,
 	struct arena *arena, struct session_record *out, struct error *err);
-/* Notes a use, if the last note is SESSION_TOUCH_MS old: behind the caller, who learns of no
- * failure. Cheap. */
+/* Notes a use, if the last note is SESSION_TOUCH_MS old and none waits (session_touches.h): behind
+ * the caller, who learns of no failure. Cheap. */
 void session_touch(struct store *store, const struct session_record *session, int64_t now_ms);
 struct session_list {
 	struct session_record sessions[SESSIONS_MAX];
@@ -54,6 +54,8 @@ struct session_opening {
 	struct audit_entry audit; /* written in the same change; its address is the session's */
 	bool by_link;             /* the change uses up the link: */
 	uint8_t link[SESSION_ID_BYTES];
+	bool replaces; /* the change ends this session of the same browser, if it is still there: */
+	uint8_t replaced[SESSION_ID_BYTES];
 };
 /* Makes a session. not_found when the link was used or has ended. */
 struct call *session_open_call(struct store *store, const struct session_opening *opening);

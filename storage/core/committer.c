@@ -4,6 +4,9 @@
  *                      |                    |                                                            |
  *                      change fails         +--------------- the whole batch fails -----------------------+
  *
+ * Packs in a far place are not synced: rows of the batch keep what was appended
+ * (pack_staged_row.h).
+ *
  * If the batch fails, a change that was refused inside it gets the batch's error too: the refusal
  * may have depended on a neighbour that was rolled back. */
 #include "storage/core/committer.h"
@@ -15,6 +18,7 @@
 #include "base/thread/lock.h"
 #include "storage/core/change_feed.h"
 #include "storage/core/pack_row.h"
+#include "storage/core/pack_staged_row.h"
 #include "storage/core/run_feed.h"
 
 enum { BATCH_MAX_CHANGES = 256, SHARED_RECORDS = 16 };
@@ -37,6 +41,7 @@ struct committer {
 	uint64_t noted_salt;
 	uint32_t noted_frames;
 	uint64_t restart_at; /* bytes of the log at which its next restart is tried */
+	uint8_t *staging;    /* PACK_STAGED_BYTES; NULL: packs are synced, not staged */
 };
 
 struct batch {
@@ -64,6 +69,7 @@ static void place_all(struct batch *batch);
 static int commit_batch(struct committer *committer, struct batch *batch, struct error *err);
 static int run_alone(struct committer *committer, struct change *change, struct error *err);
 static int record_shared_packs(struct committer *committer, struct error *err);
+static int stage_shared_packs(struct committer *committer, struct error *err);
 static int apply_one(struct committer *committer, struct change *change, struct error *err);
 static void settle_feed(struct committer *committer, bool committed);
 static void tell_health(struct committer *committer, const struct batch *batch, bool committed,
@@ -87,6 +93,8 @@ struct committer *committer_start(const struct committer_options *options)
 	committer->packs = options->packs;
 	committer->metrics = options->metrics;
 	committer->restart_at = WAL_RESTART_BYTES;
+	if (committer->packs != NULL && pack_store_is_far(committer->packs))
+		committer->staging = memory_new(PACK_STAGED_BYTES);
 	lock_init(&committer->lock, LOCK_COMMIT_QUEUE);
 	lock_condition_init(&committer->arrived);
 	lock_condition_init(&committer->settled);
@@ -108,6 +116,7 @@ void committer_stop(struct committer *committer)
 	lock_condition_release(&committer->settled);
 	lock_condition_release(&committer->arrived);
 	lock_release(&committer->lock);
+	free(committer->staging);
 	free(committer);
 }
 
@@ -249,6 +258,8 @@ static int commit_batch(struct committer *committer, struct batch *batch, struct
 	if (db_begin(committer->db, err) != 0)
 		return -1;
 	int result = committer->packs == NULL ? 0 : record_shared_packs(committer, err);
+	if (result == 0 && committer->staging != NULL)
+		result = stage_shared_packs(committer, err);
 	for (size_t i = 0; result == 0 && i < batch->count; i++)
 		if (!batch->unplaced[i])
 			result = apply_one(committer, batch->changes[i], err);
@@ -279,6 +290,18 @@ static int record_shared_packs(struct committer *committer, struct error *err)
 				return -1;
 	}
 	return 0;
+}
+
+/* In a far place the bytes are kept in the catalog, because nothing has synced them. */
+static int stage_shared_packs(struct committer *committer, struct error *err)
+{
+	struct pack_staged staged;
+	int got;
+	while ((got = pack_store_shared_stage(
+			committer->packs, committer->staging, &staged, err)) == 1)
+		if (pack_staged_row_add(committer->db, &staged, err) != 0)
+			return -1;
+	return got;
 }
 
 /* Returns -1 only when the whole transaction is lost. */

@@ -113,7 +113,7 @@ static struct span copy(struct span text)
 static bool is_among(const struct run_change *changes, size_t count, int64_t run)
 {
 	for (size_t i = 0; i < count; i++)
-		if (changes[i].run == run)
+		if (changes[i].run == run && !changes[i].has_ended)
 			return true;
 	return false;
 }

@@ -17,7 +17,7 @@ void run_feed_free(struct run_feed *feed); /* NULL is fine */
 
 /* The number of the run's row. NULL feed: does nothing; the same below. */
 void run_feed_note(struct run_feed *feed, int64_t run);
-/* The same for a run whose name is taken away. The names are copied. */
+/* The same for a run whose name is taken away, or whose bucket's is. The names are copied. */
 void run_feed_note_end(struct run_feed *feed, int64_t run, struct span bucket, struct span name);
 void run_feed_show(struct run_feed *feed);
 
@@ -30,8 +30,9 @@ struct run_change {
 	struct span name;
 };
 /* Up to `limit` changes, above *after and up to `until`, which is a number that run_feed_last gave.
- * Of several of a run only the first. Moves *after behind the last that was looked at. Texts lie in
- * the arena. False when changes after *after were forgotten; then nothing is read. */
+ * Of several of a run only the first, beside those that took its name away. Moves *after behind the
+ * last that was looked at. Texts lie in the arena. False when changes after *after were forgotten;
+ * then nothing is read. */
 struct run_feed_page {
 	uint64_t after;
 	uint64_t until;

@@ -57,7 +57,8 @@ struct store {
 
 static char *path_in(const char *folder, const char *name);
 static void open_chunk_index(struct store *store, const char *path, struct error *err);
-static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err);
+static struct backend *open_backend(
+	const struct store *store, const struct store_params *params, struct error *err);
 
 struct store *store_new(const struct store_params *params)
 {
@@ -97,7 +98,7 @@ int store_open_packs(struct store *store, const struct store_params *params, str
 	open_chunk_index(store, chunks_path, err);
 	free(chunks_path);
 	struct backend *const backend =
-		store->chunk_index == NULL ? NULL : open_backend(store, params->memory_packs, err);
+		store->chunk_index == NULL ? NULL : open_backend(store, params, err);
 	if (backend == NULL)
 		return -1;
 	store->spares = ingest_spares_new();
@@ -422,10 +423,13 @@ static void open_chunk_index(struct store *store, const char *path, struct error
 	store->needs_reindex = false;
 }
 
-static struct backend *open_backend(const struct store *store, bool in_memory, struct error *err)
+static struct backend *open_backend(
+	const struct store *store, const struct store_params *params, struct error *err)
 {
-	if (in_memory)
+	if (params->memory_packs)
 		return backend_memory_new();
+	if (params->open_backend != NULL)
+		return params->open_backend(params->backend_owner, err);
 	char *const packs = path_in(store->folder, "packs");
 	char *const aside = path_in(store->folder, "set-aside");
 	struct backend *const backend = backend_folder_open(packs, aside, store->files, err);

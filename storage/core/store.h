@@ -25,6 +25,7 @@ struct store;
  * and frees them. */
 struct store_parts {
 	struct lifecycle_cache *lifecycle_cache;
+	struct session_touches *session_touches;
 	struct replica_table *replicas;
 	struct path_hold *path_holds;
 	struct step_sizes *step_sizes;

@@ -17,6 +17,9 @@ struct store_params {
 	uint64_t pack_max_bytes; /* 0: 64 MiB */
 	bool fast_etags;
 	bool memory_packs; /* tests: packs in memory */
+	/* Opens the place of packs, called once; NULL: the folder DIR/packs. */
+	struct backend *(*open_backend)(void *owner, struct error *err);
+	void *backend_owner;
 };
 /* Makes the store with helpers, watch and change feed, without packs and catalog. */
 struct store *store_new(const struct store_params *params);

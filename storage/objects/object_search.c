@@ -24,16 +24,17 @@ struct slice {
 	bool full;   /* the call must not read on */
 };
 
-static enum call_next search_help(struct call *call, struct error *err);
+static enum call_next object_search_help(struct call *call, struct error *err);
 static int search_slice(struct searching *searching, struct slice *slice, struct error *err);
 static int scan_slice(
 	struct db *db, struct slice *slice, const struct key_walk *walk, struct error *err);
 static void take_row(struct slice *slice);
 static bool is_full(const struct searching *searching);
 static bool is_wanted(const struct searching *searching, struct span key);
-static void search_release(struct call *call);
+static void object_search_release(struct call *call);
 
-static const struct call_kind kind = {.stages = {{.help = search_help}}, .release = search_release};
+static const struct call_kind kind = {
+	.stages = {{.help = object_search_help}}, .release = object_search_release};
 
 struct call *object_search_call(struct store *store, const struct object_search_params *params)
 {
@@ -56,7 +57,7 @@ const struct object_search *object_search_result(const struct call *call)
 	return &((const struct searching *)call)->result;
 }
 
-static enum call_next search_help(struct call *call, struct error *err)
+static enum call_next object_search_help(struct call *call, struct error *err)
 {
 	struct searching *const searching = (struct searching *)call;
 	struct slice slice = {.searching = searching, .left = SLICE_KEYS};
@@ -137,7 +138,7 @@ static bool is_wanted(const struct searching *searching, struct span key)
 		(rest.len > 0 && memmem(rest.data, rest.len, contains.data, contains.len) != NULL);
 }
 
-static void search_release(struct call *call)
+static void object_search_release(struct call *call)
 {
 	buffer_release(&((struct searching *)call)->position);
 }

@@ -44,7 +44,7 @@ struct slice {
 
 static bool read_position(struct position *position, struct span text);
 static bool read_key(struct position *position, struct span hex);
-static enum call_next usage_help(struct call *call, struct error *err);
+static enum call_next object_usage_help(struct call *call, struct error *err);
 static int count_slice(struct slice *slice, struct error *err);
 static int count_rows(struct slice *slice, bool *out_ended, struct error *err);
 static int count_behind(struct slice *slice, struct error *err);
@@ -56,9 +56,10 @@ static void take_older(struct slice *slice, struct db_statement *scan);
 static void move_to(struct counting *counting, struct span key, int64_t sequence);
 static bool end_part(struct counting *counting);
 static struct span print_position(struct arena *arena, const struct position *position);
-static void usage_release(struct call *call);
+static void object_usage_release(struct call *call);
 
-static const struct call_kind kind = {.stages = {{.help = usage_help}}, .release = usage_release};
+static const struct call_kind kind = {
+	.stages = {{.help = object_usage_help}}, .release = object_usage_release};
 
 struct call *object_usage_call(struct store *store, const struct object_usage_params *params)
 {
@@ -109,7 +110,7 @@ static bool read_key(struct position *position, struct span hex)
 	return true;
 }
 
-static enum call_next usage_help(struct call *call, struct error *err)
+static enum call_next object_usage_help(struct call *call, struct error *err)
 {
 	struct counting *const counting = (struct counting *)call;
 	struct slice slice = {.counting = counting, .left = SLICE_ROWS};
@@ -284,7 +285,7 @@ static struct span print_position(struct arena *arena, const struct position *po
 			: arena_format(arena, "c%s", hex));
 }
 
-static void usage_release(struct call *call)
+static void object_usage_release(struct call *call)
 {
 	buffer_release(&((struct counting *)call)->position.key);
 }

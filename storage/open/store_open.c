@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "storage/buckets/lifecycle_cache.h"
+#include "storage/buckets/session_touches.h"
 #include "storage/core/damage_book.h"
 #include "storage/core/store_core.h"
 #include "storage/db/checkpointer.h"
@@ -22,6 +23,7 @@
 #include "storage/step_jobs/fleet_worker.h"
 #include "storage/step_jobs/webhook_worker.h"
 #include "storage/upkeep/lifecycle_worker.h"
+#include "storage/upkeep/pack_shipper.h"
 #include "storage/upkeep/sweeper.h"
 #include "storage/xet/made_file.h"
 #include "storage/xet/shard_turns.h"
@@ -35,6 +37,7 @@ struct store_threads {
 	struct catalog_checker *catalog_checker;
 	struct checkpointer *checkpointer;
 	struct journal_keeper *journal_keeper; /* NULL: the store is only read */
+	struct pack_shipper *pack_shipper;     /* NULL: packs lie in a folder */
 	struct sweeper *sweeper;
 	struct lifecycle_worker *lifecycle_worker;
 	struct fleet_worker *fleet_worker;
@@ -90,6 +93,7 @@ static struct store *new_store(const struct store_options *options)
 	struct store *const store = store_new(&params);
 	*store_parts(store) = (struct store_parts){
 		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
+		.session_touches = session_touches_new(),
 		.replicas = replica_table_new(threads->options.clock),
 		.path_holds = path_hold_new(threads->options.clock),
 		.step_sizes = step_sizes_new(),
@@ -128,7 +132,9 @@ static struct store_params params_of(const struct store_options *options)
 		.disk_reserve = options->disk_reserve,
 		.pack_max_bytes = options->pack_max_bytes,
 		.fast_etags = options->fast_etags,
-		.memory_packs = options->memory_packs};
+		.memory_packs = options->memory_packs,
+		.open_backend = options->open_backend,
+		.backend_owner = options->backend_owner};
 }
 
 static int open_all(struct store *store, struct error *err)
@@ -235,6 +241,7 @@ static void start_workers(struct store *store)
 	struct store_parts *const parts = store_parts(store);
 	struct store_threads *const threads = parts->threads;
 	const struct store_options *const options = &threads->options;
+	threads->pack_shipper = pack_shipper_start(store, options->pack_open_ms);
 	threads->sweeper = sweeper_start(store);
 	threads->lifecycle_worker = lifecycle_worker_start(
 		store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
@@ -261,6 +268,7 @@ static void stop_threads(const struct store_parts *parts)
 	gc_stop(parts->gc);
 	lifecycle_worker_stop(threads->lifecycle_worker);
 	sweeper_stop(threads->sweeper);
+	pack_shipper_stop(threads->pack_shipper);
 	catalog_checker_stop(threads->catalog_checker);
 	journal_keeper_stop(threads->journal_keeper);
 	checkpointer_stop(threads->checkpointer);
@@ -269,6 +277,7 @@ static void stop_threads(const struct store_parts *parts)
 static void free_parts(const struct store_parts *parts)
 {
 	lifecycle_cache_free(parts->lifecycle_cache);
+	session_touches_free(parts->session_touches);
 	replica_table_free(parts->replicas);
 	path_hold_free(parts->path_holds);
 	step_sizes_free(parts->step_sizes);

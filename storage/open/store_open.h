@@ -26,6 +26,12 @@ struct store_options {
 	/* the ETag policy of buckets that have none of their own (bucket.h) */
 	bool fast_etags;
 	bool memory_packs; /* tests: packs in memory */
+	/* Opens the place of packs (storage/packs/backend.h), called once by store_open; NULL: the
+	 * folder DIR/packs. */
+	struct backend *(*open_backend)(void *owner, struct error *err);
+	void *backend_owner;
+	/* how long a shared pack stays open in a far place; 0: 10 s */
+	int64_t pack_open_ms;
 	/* Nothing is done by itself but what keeps changes durable and checks the catalog: no
 	 * gc, no sweeper, no work on steps. For a repair. */
 	bool is_quiet;

@@ -46,9 +46,9 @@ static const struct {
 	{"deltabucket_run_kept_bytes", "Bytes of the forms of these steps.", AT(run.bytes), false,
 		false},
 	{"deltabucket_run_replicas_expired", "Replicas whose lease has ended within the last hour.",
-		AT(expired), false, false},
+		AT(counts.expired), false, false},
 	{"deltabucket_run_replicas_without_step", "Replicas with a lease that hold no step yet.",
-		AT(without_step), false, false},
+		AT(counts.without_step), false, false},
 	{"deltabucket_run_replicas_behind",
 		"Replicas with a lease that hold a step below the one to serve.", AT(behind), false,
 		false},
@@ -60,7 +60,7 @@ static const struct {
 		AT(lag_seconds), false, false},
 	{"deltabucket_run_oldest_report_seconds",
 		"The time since the earliest last report of a replica with a lease; 0: there is none.",
-		AT(oldest_report_s), false, false},
+		AT(counts.oldest_report_s), false, false},
 };
 
 int run_gauges_print(struct store *store, struct buffer *out, struct error *err)
@@ -121,7 +121,7 @@ static void print_states(const struct gauged *all, struct buffer *out)
 			metric_text_label(&labels, "state",
 				span_text(replica_state_name((enum replica_state)state)));
 			metric_text_number(out, name, buffer_span(&labels),
-				(int64_t)all->runs[i].states[state]);
+				(int64_t)all->runs[i].counts.states[state]);
 		}
 	buffer_release(&labels);
 }

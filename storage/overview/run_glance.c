@@ -2,10 +2,9 @@
  * that ends in between is left out. */
 #include "storage/overview/run_glance.h"
 
-#include <string.h>
-
 #include "storage/run_tables/replica_table.h"
 #include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_lag.h"
 #include "storage/run_tables/step_row.h"
 #include "storage/run_tables/step_sizes.h"
 #include "storage/runs/run.h"
@@ -32,7 +31,6 @@ static int read_fleet(
 static int find_lag(struct store *store, struct db *db, const struct replica_fleet *fleet,
 	struct run_glance *out, struct error *err);
 static uint64_t target_of(const struct run_message *run);
-static uint64_t seconds_since(struct store *store, int64_t ms);
 
 static const struct call_kind glance_kind = {.stages = {{.help = run_glance_help}}};
 
@@ -162,48 +160,35 @@ static int read_fleet(struct store *store, struct db *db, struct run_glance *out
 {
 	struct replica_fleet fleet;
 	replica_table_fleet(store_parts(store)->replicas, out->id, target_of(&out->run), &fleet);
-	memcpy(out->states, fleet.states, sizeof(out->states));
-	out->expired = fleet.expired;
-	out->without_step = fleet.without_step;
-	out->has_oldest = fleet.has_oldest;
-	out->oldest = fleet.oldest;
+	out->counts = fleet.counts;
 	out->behind = fleet.behind;
 	out->ahead = fleet.ahead;
-	out->has_report = fleet.has_report;
-	out->oldest_report_s = fleet.oldest_report_s;
-	return out->run.has_head && fleet.has_oldest ? find_lag(store, db, &fleet, out, err) : 0;
+	return out->run.has_head && fleet.counts.has_oldest ? find_lag(store, db, &fleet, out, err)
+							    : 0;
 }
 
-/* A replica below the step to serve could have gone on since the step after its own was published,
- * one above it since the rollback began. */
+/* The farthest one below the step to serve and, during a rollback, the farthest one above it. */
 static int find_lag(struct store *store, struct db *db, const struct replica_fleet *fleet,
 	struct run_glance *out, struct error *err)
 {
-	const uint64_t target = target_of(&out->run);
-	struct step_row next;
-	if (out->run.rollback.is_on && fleet->newest > target) {
-		out->lag_steps = fleet->newest - target;
-		out->lag_seconds = seconds_since(store, out->run.rollback.created_ms);
-	}
-	if (fleet->oldest >= target)
-		return 0;
-	const int found = step_row_find(db, out->id, fleet->oldest + 1, &next, err);
-	const uint64_t seconds = found == 1 ? seconds_since(store, next.created_ms) : 0;
-	if (target - fleet->oldest > out->lag_steps)
-		out->lag_steps = target - fleet->oldest;
-	if (seconds > out->lag_seconds)
-		out->lag_seconds = seconds;
-	return found < 0 ? -1 : 0;
+	const struct step_lag_scale scale = {.run = out->id,
+		.target = target_of(&out->run),
+		.rollback_ms = out->run.rollback.created_ms,
+		.now_ms = store_now_ms(store)};
+	const bool has_above = out->run.rollback.is_on && fleet->newest > scale.target;
+	struct step_lag below = {0};
+	struct step_lag above = {0};
+	if ((fleet->counts.oldest < scale.target &&
+		    step_lag_find(db, &scale, fleet->counts.oldest, &below, err) != 0) ||
+		(has_above && step_lag_find(db, &scale, fleet->newest, &above, err) != 0))
+		return -1;
+	out->lag_steps = below.steps > above.steps ? below.steps : above.steps;
+	out->lag_seconds = below.seconds > above.seconds ? below.seconds : above.seconds;
+	return 0;
 }
 
 /* The step to serve; 0 before the first one. */
 static uint64_t target_of(const struct run_message *run)
 {
 	return run->rollback.is_on ? run->rollback.step : run->head;
-}
-
-static uint64_t seconds_since(struct store *store, int64_t ms)
-{
-	const int64_t now = store_now_ms(store);
-	return now > ms ? (uint64_t)(now - ms) / 1000 : 0;
 }

@@ -19,17 +19,11 @@ struct run_glance {
 	uint64_t delta_bytes;
 	enum step_proof verified;
 	/* about the replicas: */
-	uint64_t states[REPLICA_STATE_COUNT]; /* those with a lease */
-	uint64_t expired;
-	uint64_t without_step;
-	bool has_oldest;
-	uint64_t oldest;          /* the lowest step that one with a lease holds */
-	uint64_t behind;          /* those with a lease below the step that they are to serve */
-	uint64_t ahead;           /* those above it */
-	uint64_t lag_steps;       /* of the one that is farthest from that step */
-	uint64_t lag_seconds;     /* the same in time, as in struct replica_message */
-	bool has_report;          /* one has a lease: */
-	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
+	struct fleet_counts counts;
+	uint64_t behind;      /* those with a lease below the step that they are to serve */
+	uint64_t ahead;       /* those above it */
+	uint64_t lag_steps;   /* of the one that is farthest from that step */
+	uint64_t lag_seconds; /* the same in time, as in struct replica_message */
 };
 
 /* A call (storage/core/call.h): up to `limit` runs, at least 1, of all buckets that follow the run

@@ -1,14 +1,27 @@
 #include "storage/overview/step_saving.h"
 
+#include "storage/core/call.h"
 #include "storage/run_tables/fold_row.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
 #include "storage/run_tables/step_sizes.h"
 
+enum { ARENA_BYTES = 64 * 1024 };
+
+/* Nobody waits for it: it is freed with its wake. */
+struct counting {
+	struct call call; /* first */
+	struct step_part_sent sent;
+};
+
+static enum call_next step_saving_help(struct call *call, struct error *err);
+static void step_saving_ended(void *owner);
 static int look(struct store *store, struct db *db, const struct step_part_sent *sent,
 	uint64_t *out_full, struct error *err);
 static int find_form_bytes(struct db *db, int64_t run, const struct step_part_sent *sent,
 	const struct step_row *step, uint64_t *out, struct error *err);
+
+static const struct call_kind kind = {.stages = {{.help = step_saving_help}}};
 
 int step_saving_find(struct store *store, const struct step_part_sent *sent, uint64_t *out_full,
 	struct error *err)
@@ -17,6 +30,31 @@ int step_saving_find(struct store *store, const struct step_part_sent *sent, uin
 	const int result = db == NULL ? -1 : look(store, db, sent, out_full, err);
 	store_reader_give(store, db);
 	return result;
+}
+
+void step_saving_count(struct store *store, const struct step_part_sent *sent)
+{
+	struct counting *const counting = call_new(sizeof(*counting), &kind, store, ARENA_BYTES);
+	counting->sent = *sent;
+	counting->sent.run = run_ref_copy(&sent->run, counting->call.arena);
+	call_start(&counting->call, step_saving_ended, counting);
+}
+
+static enum call_next step_saving_help(struct call *call, struct error *err)
+{
+	const struct counting *const counting = (const struct counting *)call;
+	struct metrics *const metrics = store_metrics(call->store);
+	uint64_t full;
+	if (step_saving_find(call->store, &counting->sent, &full, err) != 0)
+		return CALL_FAILS;
+	metrics_add(metrics, METRIC_FORM_FULL_BYTES_SENT, (int64_t)full);
+	metrics_add(metrics, METRIC_FORM_BYTES_SENT, (int64_t)counting->sent.bytes);
+	return CALL_NEXT;
+}
+
+static void step_saving_ended(void *owner)
+{
+	call_free(&((struct counting *)owner)->call);
 }
 
 static int look(struct store *store, struct db *db, const struct step_part_sent *sent,

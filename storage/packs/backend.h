@@ -20,6 +20,11 @@ struct backend_ops {
 	/* Creates a file for writing and reading; it must not exist. */
 	int (*create)(struct backend *backend, const char *name, struct backend_file **out_file,
 		struct error *err);
+	/* Only in a far place, NULL elsewhere. The same for a file that grows on this machine alone
+	 * until `sync` stores it: `append`, `truncate` and `read` never wait for a network. What
+	 * was not synced may be gone after the end of the process. */
+	int (*create_staged)(struct backend *backend, const char *name,
+		struct backend_file **out_file, struct error *err);
 	/* Opens a file for reading alone, as a read-only file system allows; not_found when
 	 * absent. */
 	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file,
@@ -63,8 +68,6 @@ struct backend_ops {
 	/* When it returns, the removals and moves so far survive a power cut. */
 	int (*sync_names)(struct backend *backend, struct error *err);
 	void (*free)(struct backend *backend);
-	/* false: a file is written once and sealed with each commit (object stores) */
-	bool can_append;
 };
 struct backend { /* embed first */
 	const struct backend_ops *ops;
@@ -73,10 +76,19 @@ struct backend { /* embed first */
 	bool reads_only;
 };
 
+/* Whether files lie behind a network, as in an object store: then a sync takes long, and a file
+ * that was synced does not grow any more. */
+static inline bool backend_is_far(const struct backend *backend)
+{
+	return backend->ops->create_staged != NULL;
+}
+
 /* Makes the folder when it is absent. `aside`, the folder of doubtful files, is made when it is
  * needed. `files` NULL: the real ones. */
 struct backend *backend_folder_open(
 	const char *folder, const char *aside, const struct file_ops *files, struct error *err);
 struct backend *backend_memory_new(void);
+/* The same as a far place. */
+struct backend *backend_memory_new_far(void);
 
 #endif

@@ -118,7 +118,6 @@ static const struct backend_ops folder_ops = {
 	.list_aside = backend_folder_list_aside,
 	.sync_names = backend_folder_sync_names,
 	.free = backend_folder_free,
-	.can_append = true,
 };
 
 struct backend *backend_folder_open(

@@ -20,6 +20,7 @@ struct recovered { /* a pack of the catalog, and what the listing found of it */
 	bool is_there;
 	bool is_aside;
 	bool has_index;
+	bool is_staged; /* its bytes are rows of the catalog; its file is not looked at */
 };
 enum stray_fate { STRAY_ASIDE, STRAY_GARBAGE, STRAY_HELD };
 struct stray { /* a file that no row names */
@@ -135,6 +136,8 @@ int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole,
 	*out_sealed = memory_new_array(recovery->names.record_count + 1, sizeof(**out_sealed));
 	*out_sealed_count = 0;
 	for (size_t i = 0; i < recovery->names.record_count; i++) {
+		if (recovery->packs[i].is_staged)
+			continue;
 		settle_pack(recovery, &recovery->packs[i]);
 		if (recovery->packs[i].record->state != PACK_OPEN)
 			continue;
@@ -152,7 +155,7 @@ void pack_recovery_accept(const struct pack_recovery *recovery)
 	recovery->store->backend->reads_only = true;
 	for (size_t i = 0; i < recovery->names.record_count; i++) {
 		struct error damage = {0};
-		if (check_pack(&recovery->packs[i], &damage) != 0)
+		if (!recovery->packs[i].is_staged && check_pack(&recovery->packs[i], &damage) != 0)
 			complain(recovery, LOG_ERROR, &recovery->packs[i].record->id, &damage);
 	}
 }
@@ -177,8 +180,10 @@ static void take_records(struct pack_recovery *recovery)
 	recovery->packs = memory_new_array(count + 1, sizeof(*recovery->packs));
 	for (size_t i = 0; i < count; i++) {
 		const struct pack_record *record = &recovery->names.records[i];
-		recovery->packs[i] =
-			(struct recovered){.record = record, .file = pack_record_file(record)};
+		recovery->packs[i] = (struct recovered){.record = record,
+			.file = pack_record_file(record),
+			.is_staged =
+				record->state == PACK_OPEN && pack_store_is_far(recovery->store)};
 	}
 	qsort(recovery->packs, count, sizeof(*recovery->packs), pack_recovery_compare);
 }
@@ -263,7 +268,7 @@ static void gather_facts(struct pack_recovery *recovery)
 
 static bool is_missing(const struct recovered *pack)
 {
-	return !pack->is_there && !pack->is_aside;
+	return !pack->is_there && !pack->is_aside && !pack->is_staged;
 }
 
 static void read_origin(const struct pack_recovery *recovery, struct stray *stray)
@@ -315,7 +320,8 @@ static bool has_store(const struct pack_origin *origin)
 static void learn_packs(const struct pack_recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->names.record_count; i++)
-		pack_cache_add_record(recovery->store->cache, &recovery->names.records[i]);
+		if (!recovery->packs[i].is_staged)
+			pack_cache_add_record(recovery->store->cache, recovery->packs[i].record);
 }
 
 /* Brings back wanted files before it removes any. */
@@ -465,7 +471,7 @@ static void feed_packs(const struct pack_recovery *recovery)
 	for (size_t i = 0; i < recovery->names.record_count; i++) {
 		const struct recovered *pack = &recovery->packs[i];
 		bool lacks_index = !pack->has_index && pack_id_equal(pack->file, &pack->record->id);
-		if (pack->is_there && pack->record->state != PACK_CONDEMNED &&
+		if (pack->is_there && !pack->is_staged && pack->record->state != PACK_CONDEMNED &&
 			(pack->record->state == PACK_OPEN || lacks_index))
 			packs[count++] = pack->record->id;
 	}

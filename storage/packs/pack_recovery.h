@@ -13,7 +13,7 @@ struct pack_recovery;
 /* The result of the look. */
 struct pack_facts {
 	size_t named;   /* rows of the catalog */
-	size_t missing; /* rows without a file, also not one that was set aside */
+	size_t missing; /* rows without a file, also not one that was set aside, or staged rows */
 	size_t unnamed; /* pack files that no row names */
 	size_t foreign; /* unnamed files that another store made */
 	/* the newest life among unnamed files of this store; 0: there are none */
@@ -34,13 +34,13 @@ struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct 
 	const struct pack_origin *origin, struct error *err);
 const struct pack_facts *pack_recovery_facts(const struct pack_recovery *recovery);
 /* Tells how many files are missing, and names the first eight; nothing when all are there. */
-void pack_recovery_tell_missing(
-	const struct pack_recovery *recovery, struct store_health *health);
+void pack_recovery_tell_missing(const struct pack_recovery *recovery, struct store_health *health);
 /* `is_whole`: the catalog has everything that was acknowledged in the life that ended, so that
  * files of that life without a row are garbage. Packs that were open are sealed; *out_sealed
  * (free() it) has those whose state in the catalog must become PACK_SEALED. A named pack that is
  * absent or shorter than its committed length is logged, and the start goes on: its objects answer
- * errors. */
+ * errors. In a far place packs that were open are left out: the caller restores them
+ * (pack_store_shared_restore). */
 int pack_recovery_settle(struct pack_recovery *recovery, bool is_whole,
 	struct pack_record **out_sealed, size_t *out_sealed_count, struct error *err);
 /* The same without changing anything, now or later: for a store that is only read. */

@@ -37,6 +37,9 @@ struct pack_store *pack_store_open(const struct pack_store_options *options, str
 /* Call it after helpers_stop, because jobs of the store may run until then. */
 void pack_store_close(struct pack_store *store);
 
+/* Whether the packs lie in a far place (backend.h). */
+bool pack_store_is_far(const struct pack_store *store);
+
 /* Sets the origin of the packs that are made from now on. First the packs must be compared with the
  * catalog (pack_recovery.h). */
 void pack_store_set_origin(struct pack_store *store, const struct pack_origin *origin);
@@ -74,9 +77,49 @@ void pack_store_shared_abandon(struct pack_store *store);
  * the next start's recovery. */
 void pack_store_shared_doubt(struct pack_store *store);
 
-/* Seals the open shared pack; the present batch records that. Only the committer calls it, where it
- * places a change. */
+/* Seals the open shared pack; the present batch records that. In a far place the pack is closed,
+ * and sealed once it is stored. Only the committer calls it, where it places a change. */
 void pack_store_shared_seal(struct pack_store *store);
+
+/* A far place (backend.h) cannot sync a file that grows. There the catalog keeps the bytes of a
+ * shared pack, in rows of the same batch, until the pack is closed and stored as a whole:
+ *
+ *   open --append, stage*--> closed --take--> storing --store--> stored, sealed: the rows go
+ *
+ * The sync of a batch has nothing to do then. */
+struct pack_staged {
+	struct pack_id pack;
+	uint64_t start; /* in the pack's file */
+	struct span bytes;
+};
+enum { PACK_STAGED_BYTES = 256 * 1024 };
+/* Only the committer calls it, beside pack_store_shared_records: the next bytes that the open batch
+ * must keep, read into the caller's PACK_STAGED_BYTES. Returns 1, 0 when there are no more, or
+ * -1. */
+int pack_store_shared_stage(
+	struct pack_store *store, uint8_t *into, struct pack_staged *out, struct error *err);
+/* Only the committer calls it, where it places a change. Closes the open pack when it began before
+ * `before_ms`, and takes a closed pack of which every byte is committed, until it is given back.
+ * NULL: there is none. */
+struct shared_pack;
+struct shared_pack *pack_store_shared_take(struct pack_store *store, int64_t before_ms);
+const struct pack_id *pack_store_shared_id(const struct shared_pack *pack);
+/* Any thread, for a pack that was taken: stores its file, which waits for the network. */
+int pack_store_shared_store(struct shared_pack *pack, struct error *err);
+/* Only the committer calls it, where it places a change. It gives the pack back: when it is stored,
+ * the present batch records it as sealed, and its rows must go with the same change; else it can
+ * be taken again. So it can when the batch fails. */
+void pack_store_shared_give(struct shared_pack *pack, bool is_stored);
+/* Any thread: whether packs wait to be stored, or one is open. */
+bool pack_store_shared_waits(struct pack_store *store);
+/* Makes a pack again that was not stored when the last process ended; before the store is used.
+ * `bytes` gives all its bytes in order, in pieces. */
+struct pack_bytes {
+	/* Returns 1 with the next piece, 0 at the end, -1. */
+	int (*next)(struct pack_bytes *bytes, struct span *out, struct error *err);
+};
+int pack_store_shared_restore(struct pack_store *store, const struct pack_record *record,
+	struct pack_bytes *bytes, struct error *err);
 
 /* Adds all sealed packs to the chunk index, when that is new and empty. */
 int pack_store_reindex(struct pack_store *store, struct error *err);

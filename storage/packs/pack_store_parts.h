@@ -37,8 +37,13 @@ struct shared_pack {
 	struct shared_mark committed; /* in the catalog; length 0: not yet */
 	int64_t created_ms;
 	bool dirty; /* written since the last sync */
+	/* Only in a far place: */
+	uint64_t staged; /* bytes of which the open batch, or one before, has rows */
+	bool is_closed;  /* gets no more chunks, and waits to be stored */
+	bool is_storing; /* a thread stores it now */
 };
 struct shared_packs {
+	_Atomic uint64_t staged_bytes; /* of all packs that are not stored yet; in a far place */
 	/* only the committer uses these */
 	struct shared_pack *first; /* packs whose seal is not committed yet */
 	struct shared_pack *open;  /* one of these; NULL: the next append begins one */
@@ -108,6 +113,15 @@ void shared_pack_release(struct pack_store *store);
 /* Appends a finished xorb. Only the committer calls it. */
 int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb,
 	const struct chunk_id *hash, struct chunk_place *out_place, struct error *err);
+/* Whether the catalog may keep more bytes that are not stored yet; busy if not. */
+int staged_pack_check_room(struct pack_store *store, struct error *err);
+/* The batch failed: bytes after the committed ones have no rows. */
+void staged_pack_cut(struct pack_store *store, struct shared_pack *pack);
+/* The pack is stored, or never was committed: it has no rows any more. */
+void staged_pack_forget(struct pack_store *store, struct shared_pack *pack);
+/* Adds a pack to those whose seal is not committed yet. Takes the writer over. */
+struct shared_pack *shared_pack_add(
+	struct pack_store *store, struct pack_writer *writer, int64_t created_ms);
 /* Finds a candidate among the committed chunks of the open shared pack. The caller compares its
  * id. */
 bool shared_pack_find(

@@ -16,6 +16,12 @@ struct pack_writer {
 /* Creates the file and writes the header; on failure there is no file. */
 struct pack_writer *pack_writer_open(
 	struct backend *backend, const struct pack_id *pack, struct error *err);
+/* The same for a pack that grows with each batch: in a far place a staged file (backend.h). */
+struct pack_writer *pack_writer_open_shared(
+	struct backend *backend, const struct pack_id *pack, struct error *err);
+/* A staged file that a start makes again: it is empty, and the caller appends all of it. */
+struct pack_writer *pack_writer_open_staged(
+	struct backend *backend, const struct pack_id *pack, struct error *err);
 struct pack_writer *pack_writer_open_compacted(struct backend *backend, const struct pack_id *pack,
 	const struct pack_id *name, struct error *err);
 /* On failure the length stays as it was: the next append overwrites what the failed one left. */

@@ -1,6 +1,7 @@
 /* The pack that small uploads share. Each mark moves through three places: now (written), reported
  * (given to the open batch), committed. A failed batch cuts every pack back to its committed mark
- * and seals it there, because after a failed sync nothing that is appended can be trusted. */
+ * and seals it there, because after a failed sync nothing that is appended can be trusted. In a far
+ * place a pack is closed where it would be sealed, and sealed once it is stored (staged_pack.c). */
 #include "storage/packs/pack_store_parts.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ enum { SHARED_COPY_ENTRIES = 64 };
 
 static bool shared_fits(const struct pack_store *store, const struct xorb_builder *xorb);
 static int shared_begin(struct pack_store *store, struct error *err);
+static void shared_end(struct pack_store *store, struct shared_pack *pack);
+static int shared_sync(struct pack_store *store, struct shared_pack *pack, struct error *err);
 static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b);
 static void shared_finish(struct pack_store *store, struct shared_pack *pack);
 static void shared_map_chunks(
@@ -45,6 +48,8 @@ int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb
 	ASSERT(xorb->count >= 1);
 	if (shared->open != NULL && !shared_fits(store, xorb))
 		pack_store_shared_seal(store);
+	if (pack_store_is_far(store) && staged_pack_check_room(store, err) != 0)
+		return -1;
 	if (shared->open == NULL && shared_begin(store, err) != 0)
 		return -1;
 	struct shared_pack *const pack = shared->open;
@@ -64,22 +69,29 @@ void pack_store_shared_seal(struct pack_store *store)
 {
 	if (store->shared.open == NULL)
 		return;
-	store->shared.open->now.state = PACK_SEALED;
+	shared_end(store, store->shared.open);
 	store->shared.open = NULL;
 }
 
 int pack_store_shared_sync(struct pack_store *store, struct error *err)
 {
 	for (struct shared_pack *pack = store->shared.first; pack != NULL; pack = pack->next) {
-		if (!pack->dirty)
-			continue;
-		const int64_t begun_us = clock_monotonic_us();
-		if (pack_writer_sync(pack->writer, err) != 0)
+		if (pack->dirty && !pack_store_is_far(store) && shared_sync(store, pack, err) != 0)
 			return -1;
-		metrics_work(store->metrics, METRIC_WORK_PACK_SYNC, begun_us);
 		pack->dirty = false;
 	}
 	return 0;
+}
+
+struct shared_pack *shared_pack_add(
+	struct pack_store *store, struct pack_writer *writer, int64_t created_ms)
+{
+	struct shared_pack *const pack = memory_new(sizeof(*pack));
+	pack->writer = writer;
+	pack->created_ms = created_ms;
+	pack->next = store->shared.first;
+	store->shared.first = pack;
+	return pack;
 }
 
 size_t pack_store_shared_records(struct pack_store *store, struct pack_record *out, size_t capacity)
@@ -152,16 +164,29 @@ static int shared_begin(struct pack_store *store, struct error *err)
 {
 	struct pack_id id;
 	random_bytes(id.bytes, sizeof(id.bytes));
-	struct pack_writer *const writer = pack_writer_open(store->backend, &id, err);
+	struct pack_writer *const writer = pack_writer_open_shared(store->backend, &id, err);
 	if (writer == NULL)
 		return -1;
-	struct shared_pack *const pack = memory_new(sizeof(*pack));
-	pack->writer = writer;
-	pack->created_ms = store->clock->wall_ms(store->clock);
-	pack->next = store->shared.first;
-	store->shared.first = pack;
-	store->shared.open = pack;
+	store->shared.open = shared_pack_add(store, writer, store->clock->wall_ms(store->clock));
 	pack_cache_add(store->cache, &id, writer->length, pack_index_new(&id), PACK_CACHE_GROWING);
+	return 0;
+}
+
+/* No more chunks are appended. */
+static void shared_end(struct pack_store *store, struct shared_pack *pack)
+{
+	if (pack_store_is_far(store))
+		pack->is_closed = true;
+	else
+		pack->now.state = PACK_SEALED;
+}
+
+static int shared_sync(struct pack_store *store, struct shared_pack *pack, struct error *err)
+{
+	const int64_t begun_us = clock_monotonic_us();
+	if (pack_writer_sync(pack->writer, err) != 0)
+		return -1;
+	metrics_work(store->metrics, METRIC_WORK_PACK_SYNC, begun_us);
 	return 0;
 }
 
@@ -174,6 +199,7 @@ static bool mark_equal(const struct shared_mark *a, const struct shared_mark *b)
 static void shared_finish(struct pack_store *store, struct shared_pack *pack)
 {
 	const struct pack_id id = pack->writer->pack;
+	staged_pack_forget(store, pack);
 	pack_writer_close(pack->writer);
 	free(pack);
 	pack_cache_set_mode(store->cache, &id, PACK_CACHE_UNSAVED);
@@ -220,6 +246,7 @@ static void shared_give_up(struct pack_store *store, bool keep_bytes)
 		}
 		*link = pack->next;
 		const struct pack_id id = pack->writer->pack;
+		staged_pack_forget(store, pack);
 		pack_writer_close(pack->writer);
 		free(pack);
 		if (keep_bytes)
@@ -240,7 +267,8 @@ static void shared_cut_back(struct pack_store *store, struct shared_pack *pack, 
 		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
 	}
 	pack->now = pack->committed;
-	pack->now.state = PACK_SEALED;
 	pack->reported = pack->committed;
 	pack->dirty = false;
+	staged_pack_cut(store, pack);
+	shared_end(store, pack);
 }

@@ -1,6 +1,6 @@
-/* The replicas of a run are linked in the order of their last changes, and the runs in the order of
- * their last moves: changes that are more than a repeated report. A reader walks back from the end
- * to where it was. Removals are in a ring. */
+/* The replicas of a run lie in the order of their last changes, and the runs in the order of their
+ * last moves: changes that are more than a repeated report. A reader goes on from where it was.
+ * Removals are in a ring. */
 #include "storage/run_tables/replica_table_internal.h"
 
 #include <stdlib.h>
@@ -8,27 +8,19 @@
 
 #include "base/memory.h"
 
-static void unlink_change(struct replica_run *run, struct replica *replica);
+static void note_report(struct replica *replica);
 static void note_move(struct replica_table *table, struct replica_run *run);
-static const struct replica *first_after(const struct replica_run *run, uint64_t change);
 static uint64_t removal_after(const struct replica_table *table, uint64_t change);
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out);
 
 void replica_table_fleet(
 	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out)
 {
-	memset(out, 0, sizeof(*out));
+	static const struct replica_counts none;
 	lock_enter(&table->lock);
+	replica_changes_end_leases(table);
 	const struct replica_run *const of_run = replica_table_look_run(table, run);
-	const int64_t now = replica_table_now(table);
-	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
-		if (replica_table_is_expired(of_run->replicas[i], now))
-			out->expired++;
-		else
-			count_in_fleet(of_run->replicas[i], target, out);
-	}
-	out->has_report = replica_table_oldest_report(table, of_run, now, &out->oldest_report_s);
+	replica_counts_fleet(of_run == NULL ? &none : &of_run->counts, target, out);
+	replica_table_add_age(table, of_run, &out->counts);
 	lock_leave(&table->lock);
 }
 
@@ -45,19 +37,25 @@ uint64_t replica_table_last_change(struct replica_table *table, int64_t run, uin
 void replica_table_changed(struct replica_table *table, struct replica_changes *changes,
 	struct arena *arena, struct replica_entry *out)
 {
+	static const struct change_order none;
 	ASSERT(changes->limit > 0);
 	changes->count = 0;
 	lock_enter(&table->lock);
 	const struct replica_run *const run = replica_table_look_run(table, changes->run);
+	const struct change_order *const order = run == NULL ? &none : &run->order;
 	const int64_t now = replica_table_now(table);
-	const struct replica *at = run == NULL ? NULL : first_after(run, changes->after);
-	for (; at != NULL && at->change <= changes->until && changes->count < changes->limit;
-		at = at->behind) {
-		replica_table_copy(run, at, arena, &out[changes->count].row);
-		out[changes->count++].expired = replica_table_is_expired(at, now);
-		changes->after = at->change;
+	const size_t first = change_order_find(order, changes->after);
+	size_t at = first;
+	const struct replica *replica = change_order_next(order, &at);
+	for (; replica != NULL && replica->change <= changes->until &&
+		changes->count < changes->limit;
+		replica = change_order_next(order, &at)) {
+		replica_table_copy(run, replica, arena, &out[changes->count].row);
+		out[changes->count++].expired = replica_table_is_expired(replica, now);
+		changes->after = replica->change;
 	}
-	changes->has_more = at != NULL && at->change <= changes->until;
+	changes->has_more = replica != NULL && replica->change <= changes->until;
+	changes->looked_at = at - first;
 	lock_leave(&table->lock);
 }
 
@@ -90,24 +88,23 @@ void replica_table_moved(
 	ASSERT(changes->limit > 0);
 	changes->count = 0;
 	lock_enter(&table->lock);
-	const struct replica_run *at = table->last_moved;
-	while (at != NULL && at->before != NULL && at->before->move > changes->after)
-		at = at->before;
-	if (at != NULL && at->move <= changes->after)
-		at = NULL;
-	for (; at != NULL && at->move <= changes->until && changes->count < changes->limit;
-		at = at->behind) {
-		out_runs[changes->count++] = at->run;
-		changes->after = at->move;
+	const size_t first = change_order_find(&table->moved, changes->after);
+	size_t at = first;
+	const struct replica_run *run = change_order_next(&table->moved, &at);
+	for (; run != NULL && run->move <= changes->until && changes->count < changes->limit;
+		run = change_order_next(&table->moved, &at)) {
+		out_runs[changes->count++] = run->run;
+		changes->after = run->move;
 	}
-	changes->has_more = at != NULL && at->move <= changes->until;
+	changes->has_more = run != NULL && run->move <= changes->until;
+	changes->looked_at = at - first;
 	lock_leave(&table->lock);
 }
 
 uint64_t replica_table_last_move(struct replica_table *table)
 {
 	lock_enter(&table->lock);
-	const uint64_t move = table->last_moved == NULL ? 0 : table->last_moved->move;
+	const uint64_t move = table->move;
 	lock_leave(&table->lock);
 	return move;
 }
@@ -115,36 +112,40 @@ uint64_t replica_table_last_move(struct replica_table *table)
 void replica_table_note_expired(struct replica_table *table)
 {
 	lock_enter(&table->lock);
-	const int64_t now = replica_table_now(table);
-	for (size_t r = 0; r < table->count; r++)
-		for (size_t i = 0; i < table->runs[r]->count; i++) {
-			struct replica *const replica = table->runs[r]->replicas[i];
-			if (replica->was_expired || !replica_table_is_expired(replica, now))
-				continue;
-			replica->was_expired = true;
-			table->ended++;
-			replica_changes_note(table, table->runs[r], replica, true);
-		}
+	replica_changes_end_leases(table);
 	lock_leave(&table->lock);
 }
 
-void replica_changes_note(
-	struct replica_table *table, struct replica_run *run, struct replica *replica, bool is_move)
+void replica_changes_end_leases(struct replica_table *table)
 {
 	lock_assert_held(&table->lock);
-	unlink_change(run, replica);
+	const int64_t now = replica_table_now(table);
+	struct replica *replica;
+	while ((replica = (struct replica *)lease_heap_first(&table->leases)) != NULL &&
+		replica_table_is_expired(replica, now)) {
+		lease_heap_remove(&table->leases, &replica->lease);
+		replica->was_expired = true;
+		replica_table_count_in(replica);
+		replica_changes_note(table, replica, true);
+	}
+}
+
+void replica_changes_note(struct replica_table *table, struct replica *replica, bool is_move)
+{
+	struct replica_run *const run = replica->of_run;
+	lock_assert_held(&table->lock);
+	if (replica->change > 0)
+		change_order_remove(&run->order, replica->change);
 	replica->change = run->change = ++table->change;
-	replica->before = run->last_changed;
-	if (run->last_changed != NULL)
-		run->last_changed->behind = replica;
-	run->last_changed = replica;
+	change_order_add(&run->order, replica->change, replica);
+	note_report(replica);
 	if (is_move)
 		note_move(table, run);
 }
 
-void replica_changes_note_removal(
-	struct replica_table *table, struct replica_run *run, struct replica *replica)
+void replica_changes_note_removal(struct replica_table *table, const struct replica *replica)
 {
+	struct replica_run *const run = replica->of_run;
 	lock_assert_held(&table->lock);
 	if (table->removals == NULL)
 		table->removals = memory_new_array(REPLICA_REMOVALS_MAX, sizeof(*table->removals));
@@ -157,56 +158,34 @@ void replica_changes_note_removal(
 		.run = run->run,
 		.id = span_of(memory_copy(replica->id.data, replica->id.len), replica->id.len)};
 	run->change = table->change;
-	unlink_change(run, replica);
+	change_order_remove(&run->order, replica->change);
+	if (replica->told > 0)
+		change_order_remove(&run->reports, replica->told);
 	note_move(table, run);
 }
 
-void replica_changes_unlink_run(struct replica_table *table, struct replica_run *run)
+void replica_changes_forget_run(struct replica_table *table, const struct replica_run *run)
 {
-	if (run->move == 0)
-		return;
-	if (run->before != NULL)
-		run->before->behind = run->behind;
-	if (run->behind != NULL)
-		run->behind->before = run->before;
-	else
-		table->last_moved = run->before;
-	run->before = run->behind = NULL;
+	if (run->move > 0)
+		change_order_remove(&table->moved, run->move);
 }
 
-/* Does nothing for a replica that is not linked yet. */
-static void unlink_change(struct replica_run *run, struct replica *replica)
+/* The change of a replica with a lease is a report. */
+static void note_report(struct replica *replica)
 {
-	if (replica->change == 0)
-		return;
-	if (replica->before != NULL)
-		replica->before->behind = replica->behind;
-	if (replica->behind != NULL)
-		replica->behind->before = replica->before;
-	else
-		run->last_changed = replica->before;
-	replica->before = replica->behind = NULL;
+	struct change_order *const reports = &replica->of_run->reports;
+	if (replica->told > 0)
+		change_order_remove(reports, replica->told);
+	replica->told = replica->was_expired ? 0 : replica->change;
+	if (replica->told > 0)
+		change_order_add(reports, replica->told, replica);
 }
 
 static void note_move(struct replica_table *table, struct replica_run *run)
 {
-	replica_changes_unlink_run(table, run);
-	run->move = table->change;
-	run->before = table->last_moved;
-	if (table->last_moved != NULL)
-		table->last_moved->behind = run;
-	table->last_moved = run;
-}
-
-/* The replica with the lowest change above this one; NULL: there is none. */
-static const struct replica *first_after(const struct replica_run *run, uint64_t change)
-{
-	const struct replica *at = run->last_changed;
-	if (at == NULL || at->change <= change)
-		return NULL;
-	while (at->before != NULL && at->before->change > change)
-		at = at->before;
-	return at;
+	replica_changes_forget_run(table, run);
+	run->move = table->move = table->change;
+	change_order_add(&table->moved, run->move, run);
 }
 
 /* The number of the first removal with a change above this one. */
@@ -218,20 +197,4 @@ static uint64_t removal_after(const struct replica_table *table, uint64_t change
 	while (at > oldest && table->removals[(at - 1) % REPLICA_REMOVALS_MAX].change > change)
 		at--;
 	return at;
-}
-
-static void count_in_fleet(
-	const struct replica *replica, uint64_t target, struct replica_fleet *out)
-{
-	out->states[replica->state]++;
-	out->without_step += !replica->has_step;
-	if (!replica->has_step)
-		return;
-	if (!out->has_oldest || replica->step < out->oldest)
-		out->oldest = replica->step;
-	if (!out->has_oldest || replica->step > out->newest)
-		out->newest = replica->step;
-	out->has_oldest = true;
-	out->behind += replica->step < target;
-	out->ahead += replica->step > target;
 }

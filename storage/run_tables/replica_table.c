@@ -25,14 +25,14 @@ static int check_room(
 	const struct replica_table *table, const struct replica_run *run, struct error *err);
 static struct replica *add(struct replica_table *table, struct replica_run *run, struct span id);
 static struct span copy_owned(struct span bytes);
+static bool renew(struct replica_table *table, struct replica *replica,
+	const struct replica_row *row, const struct replica_message *report);
 static bool set_report(
 	struct replica *replica, struct span document, const struct replica_message *report);
 static bool is_saved(const struct replica *replica);
 static void load_one(struct replica_table *table, const struct replica_row *row);
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at);
 static void remove_run_at(struct replica_table *table, size_t at);
-static void count_replica(
-	const struct replica *replica, bool expired, struct replica_list_message *list);
 static size_t insert_step(uint64_t *steps, size_t have, size_t max, uint64_t step);
 static size_t forget_of_run(struct replica_table *table, struct replica_run *run, int64_t now,
 	size_t max, struct arena *arena, struct replica_name *out);
@@ -55,6 +55,8 @@ void replica_table_free(struct replica_table *table)
 	for (size_t i = 0; table->removals != NULL && i < REPLICA_REMOVALS_MAX; i++)
 		free((void *)table->removals[i].id.data);
 	free(table->removals);
+	lease_heap_release(&table->leases);
+	change_order_release(&table->moved);
 	lock_release(&table->lock);
 	free(table);
 }
@@ -77,13 +79,10 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 	}
 	if (result == 0) {
 		const bool comes = replica->change == 0 || replica->was_expired;
-		const bool differs = set_report(replica, row->document, report);
-		replica->lease_ms = row->lease_ms;
-		replica->heard_ms = replica_table_now(table);
+		const bool differs = renew(table, replica, row, report);
 		replica->updated_ms = table->clock->wall_ms(table->clock);
-		table->ended -= replica->was_expired;
-		replica->was_expired = false;
-		replica_changes_note(table, run, replica, comes || differs);
+		replica->is_loaded = false;
+		replica_changes_note(table, replica, comes || differs);
 		*out_saved = is_saved(replica);
 	}
 	lock_leave(&table->lock);
@@ -146,23 +145,22 @@ void replica_table_remove_run(struct replica_table *table, int64_t run)
 }
 
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_list_message *list)
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts)
 {
 	size_t taken = 0;
 	lock_enter(&table->lock);
+	replica_changes_end_leases(table);
 	const struct replica_run *const of_run = replica_table_look_run(table, page->run);
-	const int64_t now = replica_table_now(table);
-	for (size_t i = 0; of_run != NULL && i < of_run->count; i++) {
-		const struct replica *const replica = of_run->replicas[i];
-		const bool expired = replica_table_is_expired(replica, now);
-		count_replica(replica, expired, list);
-		if (taken == page->limit ||
-			(page->after.len > 0 && span_compare(replica->id, page->after) <= 0))
-			continue;
+	bool found = false;
+	size_t at = of_run == NULL ? 0 : find_place(of_run, page->after, &found);
+	if (of_run != NULL)
+		*counts = of_run->counts.all;
+	replica_table_add_age(table, of_run, counts);
+	for (at += found; of_run != NULL && at < of_run->count && taken < page->limit; at++) {
+		const struct replica *const replica = of_run->replicas[at];
 		replica_table_copy(of_run, replica, arena, &out[taken].row);
-		out[taken++].expired = expired;
+		out[taken++].expired = replica->was_expired;
 	}
-	list->has_report = replica_table_oldest_report(table, of_run, now, &list->oldest_report_s);
 	lock_leave(&table->lock);
 	return taken;
 }
@@ -295,23 +293,11 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 
 size_t replica_table_count(struct replica_table *table)
 {
-	size_t live = 0;
 	lock_enter(&table->lock);
-	const int64_t now = replica_table_now(table);
-	for (size_t r = 0; r < table->count; r++)
-		for (size_t i = 0; i < table->runs[r]->count; i++)
-			live += replica_table_is_expired(table->runs[r]->replicas[i], now) ? 0 : 1;
+	replica_changes_end_leases(table);
+	const size_t live = table->leases.count;
 	lock_leave(&table->lock);
 	return live;
-}
-
-size_t replica_table_leases(struct replica_table *table)
-{
-	lock_enter(&table->lock);
-	ASSERT(table->ended <= table->total);
-	const size_t leases = table->total - table->ended;
-	lock_leave(&table->lock);
-	return leases;
 }
 
 struct replica *replica_table_look(const struct replica_table *table, int64_t run, struct span id)
@@ -344,7 +330,7 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 
 bool replica_table_is_expired(const struct replica *replica, int64_t now)
 {
-	return now - replica->heard_ms >= replica->lease_ms;
+	return now >= replica->lease.end_ms;
 }
 
 int64_t replica_table_now(const struct replica_table *table)
@@ -352,22 +338,30 @@ int64_t replica_table_now(const struct replica_table *table)
 	return table->clock->monotonic_ms(table->clock);
 }
 
-bool replica_table_oldest_report(const struct replica_table *table, const struct replica_run *run,
-	int64_t now, uint64_t *out_s)
+void replica_table_count_in(struct replica *replica)
 {
-	const int64_t wall_ms = table->clock->wall_ms(table->clock);
-	int64_t oldest_ms = wall_ms;
-	bool found = false;
-	for (size_t i = 0; run != NULL && i < run->count; i++) {
-		const struct replica *const replica = run->replicas[i];
-		if (replica_table_is_expired(replica, now))
-			continue;
-		found = true;
-		if (replica->updated_ms < oldest_ms)
-			oldest_ms = replica->updated_ms;
-	}
-	*out_s = (uint64_t)(wall_ms - oldest_ms) / 1000;
-	return found;
+	if (replica->is_counted)
+		replica_counts_take(&replica->of_run->counts, &replica->counted);
+	replica->counted = (struct replica_counted){
+		replica->was_expired, replica->state, replica->has_step, replica->step};
+	replica->is_counted = true;
+	replica_counts_add(&replica->of_run->counts, &replica->counted);
+}
+
+/* Replicas were loaded in the order of their ids, before any report, and all report later than
+ * that. */
+void replica_table_add_age(
+	const struct replica_table *table, const struct replica_run *run, struct fleet_counts *out)
+{
+	const struct replica *const oldest = run == NULL ? NULL : change_order_first(&run->reports);
+	out->has_report = oldest != NULL;
+	out->oldest_report_s = 0;
+	if (oldest == NULL)
+		return;
+	const int64_t ms = oldest->is_loaded ? run->loaded_ms : oldest->updated_ms;
+	const int64_t now_ms = table->clock->wall_ms(table->clock);
+	if (now_ms > ms)
+		out->oldest_report_s = (uint64_t)(now_ms - ms) / 1000;
 }
 
 static void free_run(struct replica_run *run)
@@ -375,6 +369,9 @@ static void free_run(struct replica_run *run)
 	for (size_t i = 0; i < run->count; i++)
 		free_replica(run->replicas[i]);
 	free(run->replicas);
+	replica_counts_release(&run->counts);
+	change_order_release(&run->order);
+	change_order_release(&run->reports);
 	free(run);
 }
 
@@ -448,6 +445,7 @@ static struct replica *add(struct replica_table *table, struct replica_run *run,
 	memmove(&run->replicas[at + 1], &run->replicas[at],
 		(run->count - at) * sizeof(*run->replicas));
 	run->replicas[at] = memory_new(sizeof(*run->replicas[at]));
+	run->replicas[at]->of_run = run;
 	run->replicas[at]->id = copy_owned(id);
 	run->count++;
 	table->total++;
@@ -457,6 +455,18 @@ static struct replica *add(struct replica_table *table, struct replica_run *run,
 static struct span copy_owned(struct span bytes)
 {
 	return span_of(bytes.len > 0 ? memory_copy(bytes.data, bytes.len) : NULL, bytes.len);
+}
+
+/* Begins the lease anew. Returns whether the report differs from the one before. */
+static bool renew(struct replica_table *table, struct replica *replica,
+	const struct replica_row *row, const struct replica_message *report)
+{
+	const bool differs = set_report(replica, row->document, report);
+	replica->lease_ms = row->lease_ms;
+	replica->was_expired = false;
+	lease_heap_set(&table->leases, &replica->lease, replica_table_now(table) + row->lease_ms);
+	replica_table_count_in(replica);
+	return differs;
 }
 
 /* Returns whether the report differs from the one before. */
@@ -500,9 +510,7 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 		replica_message_parse(row->document, arena, &report, &ignored) == 0) {
 		struct replica_run *const run = get_run(table, row->run);
 		struct replica *const replica = add(table, run, row->id);
-		set_report(replica, row->document, &report);
-		replica->lease_ms = row->lease_ms;
-		replica->heard_ms = replica_table_now(table);
+		renew(table, replica, row, &report);
 		replica->since_ms = row->since_ms;
 		replica->updated_ms = row->updated_ms;
 		replica->unsaved = false;
@@ -510,7 +518,10 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 		replica->saved_has_step = report.has_step;
 		replica->saved_step = report.step;
 		replica->saved_lease_ms = row->lease_ms;
-		replica_changes_note(table, run, replica, true);
+		replica->is_loaded = true;
+		if (run->count == 1 || row->updated_ms < run->loaded_ms)
+			run->loaded_ms = row->updated_ms;
+		replica_changes_note(table, replica, true);
 	}
 	arena_free(arena);
 }
@@ -518,9 +529,12 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 static void remove_at(struct replica_table *table, struct replica_run *run, size_t at)
 {
 	ASSERT(at < run->count && table->total > 0);
-	replica_changes_note_removal(table, run, run->replicas[at]);
-	table->ended -= run->replicas[at]->was_expired;
-	free_replica(run->replicas[at]);
+	struct replica *const replica = run->replicas[at];
+	ASSERT(replica->is_counted);
+	replica_changes_note_removal(table, replica);
+	replica_counts_take(&run->counts, &replica->counted);
+	lease_heap_remove(&table->leases, &replica->lease);
+	free_replica(replica);
 	run->count--;
 	table->total--;
 	memmove(&run->replicas[at], &run->replicas[at + 1],
@@ -532,26 +546,11 @@ static void remove_run_at(struct replica_table *table, size_t at)
 	ASSERT(at < table->count && table->total >= table->runs[at]->count);
 	table->total -= table->runs[at]->count;
 	for (size_t i = 0; i < table->runs[at]->count; i++)
-		table->ended -= table->runs[at]->replicas[i]->was_expired;
-	replica_changes_unlink_run(table, table->runs[at]);
+		lease_heap_remove(&table->leases, &table->runs[at]->replicas[i]->lease);
+	replica_changes_forget_run(table, table->runs[at]);
 	free_run(table->runs[at]);
 	table->count--;
 	memmove(&table->runs[at], &table->runs[at + 1], (table->count - at) * sizeof(*table->runs));
-}
-
-static void count_replica(
-	const struct replica *replica, bool expired, struct replica_list_message *list)
-{
-	if (expired) {
-		list->expired++;
-		return;
-	}
-	list->states[replica->state]++;
-	list->without_step += !replica->has_step;
-	if (replica->has_step && (!list->has_oldest || replica->step < list->oldest)) {
-		list->has_oldest = true;
-		list->oldest = replica->step;
-	}
 }
 
 /* Inserts into a sorted array without repeats. When the array is full, the highest step drops out.
@@ -575,8 +574,7 @@ static size_t forget_of_run(struct replica_table *table, struct replica_run *run
 {
 	size_t taken = 0;
 	for (size_t i = run->count; i-- > 0 && taken < max;)
-		if (now - run->replicas[i]->heard_ms >=
-			run->replicas[i]->lease_ms + REPLICA_FORGET_MS) {
+		if (now - run->replicas[i]->lease.end_ms >= REPLICA_FORGET_MS) {
 			out[taken++] = (struct replica_name){
 				run->run, arena_copy(arena, run->replicas[i]->id)};
 			remove_at(table, run, i);

@@ -50,32 +50,27 @@ struct replica_page {
 	struct span after;
 	size_t limit;
 };
-/* Writes the replicas of the page into `out`, which has room for its limit, and adds the counts of
- * the whole run to `list`. Returns the number of replicas. */
+/* Writes the replicas of the page into `out`, which has room for its limit, and the counts of the
+ * whole run into `counts`. Returns the number of replicas. Costs what the page holds. */
 size_t replica_table_page(struct replica_table *table, const struct replica_page *page,
-	struct arena *arena, struct replica_entry *out, struct replica_list_message *list);
+	struct arena *arena, struct replica_entry *out, struct fleet_counts *counts);
 
-/* What the replicas of a run do, all together. Those with an expired lease count only as such. */
+/* The counts, and what only the step to serve tells about replicas with a lease. */
 struct replica_fleet {
-	uint64_t states[REPLICA_STATE_COUNT];
-	uint64_t expired;
-	uint64_t without_step;
-	bool has_oldest;          /* a replica holds a step: */
-	uint64_t oldest;          /* the lowest one */
-	uint64_t newest;          /* the highest one */
-	uint64_t behind;          /* replicas below the step that they are to serve */
-	uint64_t ahead;           /* those above it: a rollback takes them back */
-	bool has_report;          /* there is a replica: */
-	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
+	struct fleet_counts counts;
+	uint64_t newest; /* the highest step that one holds; 0 where none does */
+	uint64_t behind; /* replicas below the step that they are to serve */
+	uint64_t ahead;  /* those above it: a rollback takes them back */
 };
-/* `target` is the step to serve. All zero for a run without replicas. */
+/* `target` is the step to serve. All zero for a run without replicas. Costs a look at each step
+ * that is held. */
 void replica_table_fleet(
 	struct replica_table *table, int64_t run, uint64_t target, struct replica_fleet *out);
 
 /* For readers that follow the table. Each change of a replica has a number of its own, and the
  * numbers only rise. Changes are a report, also one that says nothing new; the end of a lease, once
- * replica_table_note_expired has seen it; and a removal. A reader that knows all up to a number
- * asks for what came later, and that costs what changed and not the size of the fleet. */
+ * a count or replica_table_note_expired has seen it; and a removal. A reader that knows all up to a
+ * number asks for what came later, and that costs what changed and not the size of the fleet. */
 /* The number of the last change in the run (0: it has no replicas), and of the last in all runs. */
 uint64_t replica_table_last_change(struct replica_table *table, int64_t run, uint64_t *out_of_all);
 struct replica_changes {
@@ -85,6 +80,9 @@ struct replica_changes {
 	size_t limit;   /* above 0 */
 	size_t count;
 	bool has_more; /* there are more than the limit */
+	/* how many entries of the table were looked at: `count` and one more, and those that a
+	 * later change has emptied since the order was last tidied */
+	size_t looked_at;
 };
 /* Writes replicas whose last change came after changes->after into `out`, which has room for the
  * limit, those that changed earliest first. */
@@ -98,7 +96,7 @@ bool replica_table_removed(struct replica_table *table, struct replica_changes *
  * replica_table_changed tells replicas. changes->run is not used. */
 void replica_table_moved(
 	struct replica_table *table, struct replica_changes *changes, int64_t *out_runs);
-/* The number of the last change of any run that replica_table_moved tells. */
+/* The number of the last change that moved a run; it only rises. */
 uint64_t replica_table_last_move(struct replica_table *table);
 /* Gives replicas whose lease has ended since the last call a change each. */
 void replica_table_note_expired(struct replica_table *table);
@@ -139,8 +137,5 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 	const struct replica_saving *saving, bool failed);
 /* The number of replicas with a lease, over all runs. */
 size_t replica_table_count(struct replica_table *table);
-/* The same without looking at each: leases that have ended since replica_table_note_expired still
- * count. */
-size_t replica_table_leases(struct replica_table *table);
 
 #endif

@@ -4,9 +4,14 @@
 #define STORAGE_RUN_TABLES_REPLICA_TABLE_INTERNAL_H
 
 #include "base/thread/lock.h"
+#include "storage/run_tables/change_order.h"
+#include "storage/run_tables/lease_heap.h"
+#include "storage/run_tables/replica_counts.h"
 #include "storage/run_tables/replica_table.h"
 
 struct replica {
+	struct lease lease; /* first; monotonic; in the table's heap unless was_expired */
+	struct replica_run *of_run;
 	struct span id; /* owned, like the document */
 	struct span document;
 	enum replica_state state;
@@ -15,15 +20,16 @@ struct replica {
 	bool has_wanted;
 	uint64_t wanted;
 	int64_t lease_ms;
-	int64_t heard_ms; /* monotonic */
 	int64_t since_ms; /* wall */
 	int64_t updated_ms;
-	uint64_t change;        /* number of its last change */
-	struct replica *before; /* the next earlier and later change in the run; NULL: none */
-	struct replica *behind;
+	uint64_t change;  /* number of its last change */
+	uint64_t told;    /* its number in the reports of its run; 0: its lease has ended */
+	bool is_loaded;   /* it has not reported since the start */
 	bool was_expired; /* the end of its lease has a change */
-	bool unsaved;     /* its report differs from the one that was last taken for saving */
-	bool saved;       /* the catalog has a row of it, with: */
+	bool is_counted;  /* in the counts of its run, as: */
+	struct replica_counted counted;
+	bool unsaved; /* its report differs from the one that was last taken for saving */
+	bool saved;   /* the catalog has a row of it, with: */
 	bool saved_has_step;
 	uint64_t saved_step;
 	int64_t saved_lease_ms;
@@ -33,11 +39,12 @@ struct replica_run {
 	struct replica **replicas;
 	size_t count;
 	size_t capacity;
-	struct replica *last_changed; /* by the numbers of their changes */
-	uint64_t change;              /* number of the last change */
-	uint64_t move;                /* of the last that was more than a repeated report */
-	struct replica_run *before;   /* the run with the next earlier and later move; NULL: none */
-	struct replica_run *behind;
+	struct replica_counts counts;
+	struct change_order order;   /* its replicas, by their last changes */
+	struct change_order reports; /* those with a lease, by their last reports */
+	int64_t loaded_ms;           /* the earliest report that was loaded */
+	uint64_t change;             /* number of the last change */
+	uint64_t move;               /* of the last that was more than a repeated report */
 };
 struct removal {
 	uint64_t change;
@@ -51,10 +58,11 @@ struct replica_table {
 	struct replica_run **runs; /* guarded by lock, like all fields below */
 	size_t count;
 	size_t capacity;
-	size_t total;                   /* replicas of all runs */
-	size_t ended;                   /* those with was_expired */
-	uint64_t change;                /* number of the last change */
-	struct replica_run *last_moved; /* by the numbers of their moves */
+	size_t total;              /* replicas of all runs */
+	struct lease_heap leases;  /* of all runs */
+	uint64_t change;           /* number of the last change */
+	uint64_t move;             /* of the last move of any run */
+	struct change_order moved; /* the runs, by their last moves */
 	/* removal n lies in slot n modulo the size; NULL until there is one */
 	struct removal *removals;
 	uint64_t removal_count;
@@ -69,18 +77,21 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	struct arena *arena, struct replica_row *out);
 bool replica_table_is_expired(const struct replica *replica, int64_t now);
 int64_t replica_table_now(const struct replica_table *table);
-/* The seconds since the earliest last report of a replica with a lease; false: there is none. */
-bool replica_table_oldest_report(const struct replica_table *table, const struct replica_run *run,
-	int64_t now, uint64_t *out_s);
+/* Adds how old the earliest last report is to the counts of a run. */
+void replica_table_add_age(
+	const struct replica_table *table, const struct replica_run *run, struct fleet_counts *out);
 
+/* Counts the replica as it is now. */
+void replica_table_count_in(struct replica *replica);
+/* Gives the replicas whose leases have ended by now a change each, which costs as much as there are
+ * of them. Counts are right after that. */
+void replica_changes_end_leases(struct replica_table *table);
 /* Gives the replica the next number, behind all others of its run. A move is more than a repeated
  * report. */
-void replica_changes_note(struct replica_table *table, struct replica_run *run,
-	struct replica *replica, bool is_move);
+void replica_changes_note(struct replica_table *table, struct replica *replica, bool is_move);
 /* Before the replica is freed. */
-void replica_changes_note_removal(
-	struct replica_table *table, struct replica_run *run, struct replica *replica);
+void replica_changes_note_removal(struct replica_table *table, const struct replica *replica);
 /* Before the run is freed. */
-void replica_changes_unlink_run(struct replica_table *table, struct replica_run *run);
+void replica_changes_forget_run(struct replica_table *table, const struct replica_run *run);
 
 #endif

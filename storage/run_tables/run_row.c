@@ -55,6 +55,8 @@ static const char SQL_RUN_ANY[] =
 	"SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
 static const char SQL_RUN_COUNT_IN_BUCKET[] =
 	"SELECT count(*) FROM (SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2)";
+static const char SQL_RUN_NAMES[] =
+	"SELECT id, name FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT ?2";
 static const char SQL_RUN_COUNT[] = "SELECT COUNT(*) FROM runs WHERE name IS NOT NULL";
 static const char SQL_RUN_END[] =
 	"UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
@@ -224,6 +226,22 @@ int run_row_add(struct db *db, struct span name, struct run_row *row, struct err
 		return -1;
 	run_feed_note(db_context(db, DB_CONTEXT_RUN_FEED), row->id);
 	return run_settings_store(db, row->id, &row->settings, err);
+}
+
+/* Readers of the feed that get more notes than it holds begin anew, so more are not needed. */
+int run_row_note_rename(struct db *db, int64_t bucket, struct span name, struct error *err)
+{
+	struct run_feed *const feed = db_context(db, DB_CONTEXT_RUN_FEED);
+	struct db_statement *const rows =
+		db_query(db, SQL_RUN_NAMES, err, db_i64(bucket), db_i64(RUN_FEED_CHANGES));
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		const int64_t run = db_column_i64(rows, 0);
+		run_feed_note_end(feed, run, name, db_column_blob(rows, 1));
+		run_feed_note(feed, run);
+	}
+	db_reset(rows);
+	return got;
 }
 
 int run_row_update(struct db *db, const struct run_row *row, struct error *err)

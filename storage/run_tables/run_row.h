@@ -71,6 +71,9 @@ void run_row_message(const struct run_row *row, const struct run_ref *ref, struc
 /* Adds the row with its settings and sets row->id. */
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err);
 /* Writes epoch, head, schema digest, steps and bytes. */
+/* Notes for those that follow runs (storage/core/run_feed.h) that the bucket, which had this name,
+ * gets another one, and all its runs with it. */
+int run_row_note_rename(struct db *db, int64_t bucket, struct span name, struct error *err);
 int run_row_update(struct db *db, const struct run_row *row, struct error *err);
 /* For a new run that is a fork; called once. */
 int run_row_set_parent(

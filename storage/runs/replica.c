@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "storage/core/run_feed.h"
 #include "storage/run_tables/replica_table.h"
-#include "storage/run_tables/run_row.h"
-#include "storage/run_tables/step_row.h"
 #include "storage/run_tables/report_pace.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_lag.h"
 
 enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024, CHANGE_ARENA_BYTES = 1024 * 1024 };
 
@@ -122,8 +122,8 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
 	const struct replica_page page = {.run = row.id, .after = scan->after, .limit = limit + 1};
-	const size_t found =
-		replica_table_page(store_parts(store)->replicas, &page, arena, entries, out);
+	const size_t found = replica_table_page(
+		store_parts(store)->replicas, &page, arena, entries, &out->counts);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY,
 			"The request's memory ran out while listing replicas.");
@@ -200,7 +200,7 @@ int replica_follow_read(struct store *store, struct replica_follow *follow, stru
 	*out = begin_list(store, &row);
 	out->replicas = replicas;
 	const struct replica_page counts = {.run = row.id};
-	(void)replica_table_page(table, &counts, arena, NULL, out);
+	(void)replica_table_page(table, &counts, arena, NULL, &out->counts);
 	replica_table_changed(table, &changes, arena, entries);
 	out->count = changes.count;
 	*out_more = changes.has_more;
@@ -285,35 +285,30 @@ static int check_step(
 		(unsigned long long)report->step);
 }
 
-/* A replica is behind since the step after its own was published or, above the step of a rollback,
- * since that began. */
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
 	struct replica_message *out, struct error *err)
 {
-	struct step_row next;
 	out->has_head = run->has_head;
 	out->head = run->head;
 	out->has_staleness = run->has_head && out->has_step;
 	if (!out->has_staleness)
 		return 0;
-	const uint64_t target = run_row_target(run);
-	if (out->step >= target) {
-		out->behind_steps = out->step - target;
-		if (out->behind_steps > 0 && now_ms > run->rollback.created_ms)
-			out->behind_s = (uint64_t)(now_ms - run->rollback.created_ms) / 1000;
-		return 0;
-	}
-	out->behind_steps = target - out->step;
-	const int found = step_row_find(db, run->id, out->step + 1, &next, err);
-	if (found == 1 && now_ms > next.created_ms)
-		out->behind_s = (uint64_t)(now_ms - next.created_ms) / 1000;
-	return found < 0 ? -1 : 0;
+	const struct step_lag_scale scale = {.run = run->id,
+		.target = run_row_target(run),
+		.rollback_ms = run->rollback.created_ms,
+		.now_ms = now_ms};
+	struct step_lag lag;
+	if (step_lag_find(db, &scale, out->step, &lag, err) != 0)
+		return -1;
+	out->behind_steps = lag.steps;
+	out->behind_s = lag.seconds;
+	return 0;
 }
 
 static struct report_pace pace_of(struct store *store, const struct run_row *run)
 {
 	return report_pace_of(
-		replica_table_leases(store_parts(store)->replicas), run->settings.lease_s);
+		replica_table_count(store_parts(store)->replicas), run->settings.lease_s);
 }
 
 /* Tells the replica, in its report, when the next one is due. */

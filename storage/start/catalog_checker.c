@@ -108,7 +108,7 @@ static int64_t catalog_checker_round(void *owner)
 		store_health_set_proof(health, STORE_UNPROVEN, NULL);
 	note(checker, WORK_WORKING, "checks the whole catalog");
 	const int looked = look(checker, &err);
-	note(checker, WORK_RESTING, looked == 0 ? "its last check is over" : "");
+	note(checker, WORK_RESTING, looked == 0 ? "has checked the whole catalog" : "");
 	if (looked == 0)
 		return judge(checker);
 	if (err.kind == ERROR_BUSY)

@@ -19,6 +19,7 @@
 
 #include "base/memory.h"
 #include "storage/core/pack_row.h"
+#include "storage/core/pack_staged_row.h"
 #include "storage/core/removal_row.h"
 #include "storage/db/db_sums.h"
 #include "storage/packs/pack_recovery.h"
@@ -597,6 +598,8 @@ static int begin_life(struct starting *starting, struct error *err)
 	const bool is_whole = starting->is_whole && !starting->params->keeps_strays;
 	if (pack_recovery_settle(starting->recovery, is_whole, &sealed, &count, err) != 0)
 		return -1;
+	pack_staged_row_restore(starting->out->db, starting->params->packs, starting->records,
+		starting->record_count, starting->params->log);
 	starting->out->store.life = next_life(starting);
 	if (begin_journal(starting, err) != 0) {
 		free(sealed);

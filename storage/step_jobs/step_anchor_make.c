@@ -200,4 +200,5 @@ static int anchor_find_next(struct db *db, int64_t after, struct step_job *out, 
 	return found;
 }
 
-const struct step_job_kind step_anchor_job = {"anchor", METRIC_WORK_STEP_ANCHOR, anchor_find_next, anchor_run};
+const struct step_job_kind step_anchor_job = {
+	"anchor", METRIC_WORK_STEP_ANCHOR, anchor_find_next, anchor_run};

@@ -12,13 +12,13 @@ struct summing {
 	size_t done;
 };
 
-static enum call_next summary_help(struct call *call, struct error *err);
+static enum call_next bucket_summary_help(struct call *call, struct error *err);
 static int sum_up(struct store *store, const struct bucket *bucket, struct bucket_summary *out,
 	struct error *err);
 static int count_runs(
 	struct store *store, int64_t bucket, struct bucket_summary *out, struct error *err);
 
-static const struct call_kind kind = {.stages = {{.help = summary_help}}};
+static const struct call_kind kind = {.stages = {{.help = bucket_summary_help}}};
 
 struct call *bucket_summary_call(struct store *store, const struct bucket *buckets, size_t count)
 {
@@ -38,7 +38,7 @@ const struct bucket_summary *bucket_summary_result(const struct call *call)
 	return ((const struct summing *)call)->summaries;
 }
 
-static enum call_next summary_help(struct call *call, struct error *err)
+static enum call_next bucket_summary_help(struct call *call, struct error *err)
 {
 	struct summing *const summing = (struct summing *)call;
 	for (size_t i = 0; i < SLICE_BUCKETS && summing->done < summing->count; i++) {

@@ -19,7 +19,7 @@ struct damage { /* the list of pack_damage.h */
 	size_t count;
 };
 
-static enum call_next survey_help(struct call *call, struct error *err);
+static enum call_next pack_survey_help(struct call *call, struct error *err);
 static int read_page(struct store *store, struct db *db, const int64_t *numbers, size_t count,
 	struct pack_page *out, struct error *err);
 static int read_pack(
@@ -27,10 +27,10 @@ static int read_pack(
 static void find_live(struct store *store, struct surveyed_pack *pack);
 static void count_damage(struct store *store, struct pack_page *page);
 static size_t damage_before(const struct damage *damage, const struct pack_id *pack, bool or_of_it);
-static bool is_before(const void *place, const void *pack);
-static bool is_not_behind(const void *place, const void *pack);
+static bool pack_survey_is_before(const void *place, const void *pack);
+static bool pack_survey_is_not_behind(const void *place, const void *pack);
 
-static const struct call_kind kind = {.stages = {{.help = survey_help}}};
+static const struct call_kind kind = {.stages = {{.help = pack_survey_help}}};
 
 int pack_survey_read(
 	struct store *store, int64_t after, size_t limit, struct pack_page *out, struct error *err)
@@ -65,7 +65,7 @@ const struct pack_page *pack_survey_result(const struct call *call)
 	return &((const struct surveying *)call)->page;
 }
 
-static enum call_next survey_help(struct call *call, struct error *err)
+static enum call_next pack_survey_help(struct call *call, struct error *err)
 {
 	struct surveying *const surveying = (struct surveying *)call;
 	return pack_survey_read(
@@ -130,15 +130,15 @@ static void count_damage(struct store *store, struct pack_page *page)
 static size_t damage_before(const struct damage *damage, const struct pack_id *pack, bool or_of_it)
 {
 	return search_lower_bound(damage->places, damage->count, sizeof(*damage->places),
-		or_of_it ? is_not_behind : is_before, pack);
+		or_of_it ? pack_survey_is_not_behind : pack_survey_is_before, pack);
 }
 
-static bool is_before(const void *place, const void *pack)
+static bool pack_survey_is_before(const void *place, const void *pack)
 {
 	return memcmp(&((const struct chunk_place *)place)->pack, pack, PACK_ID_BYTES) < 0;
 }
 
-static bool is_not_behind(const void *place, const void *pack)
+static bool pack_survey_is_not_behind(const void *place, const void *pack)
 {
 	return memcmp(&((const struct chunk_place *)place)->pack, pack, PACK_ID_BYTES) <= 0;
 }

@@ -15,7 +15,7 @@ struct surveying {
 	uint64_t anchor;
 };
 
-static enum call_next survey_help(struct call *call, struct error *err);
+static enum call_next step_survey_help(struct call *call, struct error *err);
 static int look(struct surveying *surveying, struct db *db, struct error *err);
 static int look_at_step(struct surveying *surveying, struct db *db, const struct run_row *run,
 	const struct step_row *row, struct error *err);
@@ -23,9 +23,10 @@ static int load_schema(
 	struct surveying *surveying, struct db *db, const struct run_row *run, struct error *err);
 static int fill(struct surveying *surveying, const uint64_t *counts, struct error *err);
 static int not_counted(const struct step_row *row, struct error *err);
-static void survey_release(struct call *call);
+static void step_survey_release(struct call *call);
 
-static const struct call_kind kind = {.stages = {{.help = survey_help}}, .release = survey_release};
+static const struct call_kind kind = {
+	.stages = {{.help = step_survey_help}}, .release = step_survey_release};
 
 struct call *step_survey_call(struct store *store, const struct run_ref *run, uint64_t step)
 {
@@ -46,7 +47,7 @@ uint64_t step_survey_anchor(const struct call *call)
 	return ((const struct surveying *)call)->anchor;
 }
 
-static enum call_next survey_help(struct call *call, struct error *err)
+static enum call_next step_survey_help(struct call *call, struct error *err)
 {
 	struct db *const db = store_snapshot_take(call->store, err);
 	if (db == NULL)
@@ -131,7 +132,7 @@ static int not_counted(const struct step_row *row, struct error *err)
 		is_known ? reasons[row->verified] : "its row of the catalog is damaged");
 }
 
-static void survey_release(struct call *call)
+static void step_survey_release(struct call *call)
 {
 	schema_free(((struct surveying *)call)->schema);
 }

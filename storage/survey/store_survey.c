@@ -16,14 +16,15 @@ struct surveying {
 	struct xet_file_unused unused;
 };
 
-static enum call_next survey_packs(struct call *call, struct error *err);
+static enum call_next store_survey_packs(struct call *call, struct error *err);
 static void add_pack(struct store_survey *survey, const struct surveyed_pack *pack);
-static enum call_next survey_registered(struct call *call, struct error *err);
-static enum call_next survey_rest(struct call *call, struct error *err);
+static enum call_next store_survey_registered(struct call *call, struct error *err);
+static enum call_next store_survey_rest(struct call *call, struct error *err);
 static int sum_buckets(struct store *store, struct store_survey *out, struct error *err);
 
 static const struct call_kind kind = {
-	.stages = {{.help = survey_packs}, {.help = survey_registered}, {.help = survey_rest}}};
+	.stages = {{.help = store_survey_packs}, {.help = store_survey_registered},
+		{.help = store_survey_rest}}};
 
 struct call *store_survey_call(struct store *store)
 {
@@ -35,7 +36,7 @@ const struct store_survey *store_survey_result(const struct call *call)
 	return &((const struct surveying *)call)->result;
 }
 
-static enum call_next survey_packs(struct call *call, struct error *err)
+static enum call_next store_survey_packs(struct call *call, struct error *err)
 {
 	struct surveying *const surveying = (struct surveying *)call;
 	struct pack_page *const page = &surveying->page;
@@ -62,7 +63,7 @@ static void add_pack(struct store_survey *survey, const struct surveyed_pack *pa
 		survey->promised_ms = pack->promised_ms;
 }
 
-static enum call_next survey_registered(struct call *call, struct error *err)
+static enum call_next store_survey_registered(struct call *call, struct error *err)
 {
 	struct surveying *const surveying = (struct surveying *)call;
 	struct db *const db = store_reader_take(call->store, err);
@@ -75,7 +76,7 @@ static enum call_next survey_registered(struct call *call, struct error *err)
 	return result != 0 ? CALL_FAILS : surveying->unused.ended ? CALL_NEXT : CALL_AGAIN;
 }
 
-static enum call_next survey_rest(struct call *call, struct error *err)
+static enum call_next store_survey_rest(struct call *call, struct error *err)
 {
 	struct store_survey *const result = &((struct surveying *)call)->result;
 	struct set_aside aside;

@@ -6,6 +6,7 @@
 #include "storage/buckets/bucket_row.h"
 #include "storage/buckets/lifecycle_cache.h"
 #include "storage/run_tables/deployment_row.h"
+#include "storage/run_tables/run_row.h"
 
 static int bucket_rename_apply(struct call *call, struct db *db, struct error *err);
 static void bucket_rename_settle(struct call *call);
@@ -36,7 +37,8 @@ static int bucket_rename_apply(struct call *call, struct db *db, struct error *e
 		return -1;
 	if (account_row_ensure(db, change->account, store_now_ms(call->store), &account, err) !=
 			0 ||
-		deployment_row_check_move(db, bucket, account, err) != 0)
+		deployment_row_check_move(db, bucket, account, err) != 0 ||
+		run_row_note_rename(db, bucket, change->bucket.name, err) != 0)
 		return -1;
 	return bucket_row_rename(db, bucket, change->new_name, account, err);
 }

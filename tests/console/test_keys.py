@@ -1,7 +1,10 @@
 """Keys as an operator handles them: made with grants, seen, revoked; sessions that end; the trail of it all."""
+import json
 import re
 
-from tests.support.console import HEADER, ConsoleCase, Site, address
+from tests.support.browser import PHONE
+from tests.support.console import HEADER, RUN, ConsoleCase, Site, address
+from tests.support.daemon import ROOT_ID
 
 
 class Keys(ConsoleCase):
@@ -148,6 +151,52 @@ class Keys(ConsoleCase):
         self.count(self.row('key revoked'), 0)
         self.row('key made').wait_for()
 
+    def test_the_trail_says_details_in_words(self):
+        self.ask('PUT', f'/v1/runs/{RUN}/rollback', body='{"step":2}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/rollback')
+        self.ask('PUT', f'/v1/runs/{RUN}/pins/best', body='{"step":3}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/pins/best')
+        self.ask('POST', '/-/gc', body='{"dry_run":true,"live_percent":70}')
+        self.ask('POST', '/-/scrub', body='{"rate":60000}')
+        self.ask('PUT', '/files?versioning', body='<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
+        self.open('#/keys?view=audit')
+        for action, said in (('rolled back', 'to step 2'), ('pin put', 'pin best'), ('gc', 'looked only, compacted packs below 70 % in use'),
+                             ('scrub', 'at most 60,000 MiB a second'), ('bucket settings', 'versioning'), ('signed in', 'with its secret')):
+            self.page.get_by_role('row').filter(has=self.page.get_by_text(action, exact=True)).get_by_text(said, exact=True).first.wait_for()
+        self.assertNotIn('{"', self.page.inner_text('main'))
+
+    def test_the_trail_says_what_it_does_not_know_by_name_and_value(self):
+        entry = {'id': 9, 'time': '2026-01-02T03:04:05.000Z', 'key_id': 'DBK', 'address': '192.0.2.7', 'subject': 'thing', 'request_id': 'r'}
+        details = ({'action': 'later', 'detail': '{"some_member":3,"other":true,"deep":{"a":null}}'}, {'action': 'gc', 'detail': '{"dry_run":{},"new":"word"}'},
+                   {'action': 'key_made', 'detail': '{"rate":1}'}, {'action': 'rollback', 'detail': '{"step":4,'})
+        page = json.dumps({'entries': [{**entry, 'id': at, **one} for at, one in enumerate(details)]})
+        self.page.route('**/-/audit*', lambda route: route.fulfill(body=page, content_type='application/json'))
+        self.open('#/keys?view=audit')
+        for said in ('some_member: 3, other: yes, deep: {"a":null}', 'dry_run: {}, new: word', 'named {"rate":1}', '{"step":4,'):
+            self.page.get_by_text(said, exact=True).wait_for()
+
+    def test_the_trail_fits_a_phone_with_all_it_says(self):
+        self.page.set_viewport_size(PHONE)
+        self.ask('PUT', f'/v1/runs/{RUN}/rollback', body='{"step":1}')
+        self.ask('DELETE', f'/v1/runs/{RUN}/rollback')
+        self.open('#/keys?view=audit')
+        card = self.page.get_by_role('listitem').filter(has=self.page.get_by_text('rolled back', exact=True)).first
+        for said in (RUN, 'to step 1', ROOT_ID, 'from 127.0.0.1'):
+            self.assertTrue(card.get_by_text(said).first.is_visible(), said)
+        self.shown('audit-phone')
+
+    def test_the_grants_of_keys_fit_a_phone(self):
+        self.page.set_viewport_size(PHONE)
+        grant = 'files/a/prefix/that/is/longer/than/a/phone/is/wide/=read,list'
+        self.daemon.add_key('--name', 'long', '--grant', grant)
+        self.open('#/keys')
+        card = self.page.get_by_role('listitem').filter(has_text='long')
+        self.assertTrue(card.get_by_text(grant).evaluate("tag => tag.getBoundingClientRect().right < tag.closest('li').getBoundingClientRect().right"))
+        card.get_by_text('never used').wait_for()
+        card.get_by_role('button', name='Revoke long').click()
+        self.dialog().get_by_role('button', name='Revoke key').click()
+        self.gone(card)
+
 
 class Grants(ConsoleCase):
     """What keys with few rights see: what they may, said plainly, and no control that they may not use."""
@@ -194,12 +243,12 @@ class Grants(ConsoleCase):
     def test_a_place_that_it_may_not_list_leads_to_those_that_it_may(self):
         self.allow('status of 403')
         self.enter(self.site.key('workers'))
-        for query in ({}, {'view': 'usage'}):
+        for query in ({}, {'view': 'usage'}, {'view': 'deleted'}):
             self.open(address('buckets', 'models', **query))
             self.says('Your key may list these folders')
             self.count(self.page.get_by_role('alert'), 0)
             self.page.get_by_role('link', name='policy/').click()
-            self.says('Objects below here' if query else 'entries')
+            self.says({'usage': 'Objects below here', 'deleted': 'Nothing here was deleted'}.get(query.get('view'), 'entries'))
 
     def test_a_key_that_writes_below_a_prefix(self):
         self.enter(self.site.key('writer'))
@@ -211,6 +260,16 @@ class Grants(ConsoleCase):
         self.button('Delete').click()
         self.dialog().get_by_role('button', name='Delete 1 object').click()
         self.toast('1 object deleted.')
+
+    def test_a_key_that_lists_all_and_writes_below_may_delete_there(self):
+        key = self.daemon.add_key('--name', 'below', '--grant', 'files=read,list', '--grant', 'files/runs/=write')
+        self.ask('PUT', '/files/runs/mine/x', body=b'x')
+        self.enter((key['key_id'], key['secret']))
+        self.open(address('buckets', 'files'))
+        self.page.get_by_label('Choose runs/').check()
+        self.button('Delete').click()
+        self.dialog().get_by_role('button', name=re.compile(r'^Delete \d+ objects')).wait_for()
+        self.dialog().get_by_role('button', name='Cancel').click()
 
     def test_a_key_for_metrics(self):
         self.enter(self.site.key('watcher'))

@@ -24,6 +24,7 @@ class Pages(ConsoleCase):
 
     def test_a_step(self):
         self.visit('step', address('runs', *RUN.split('/'), 'steps', '3'))
+        self.page.get_by_role('region', name='Map of changed weights').wait_for()
 
     def test_workers(self):
         self.visit('workers', address('runs', *RUN.split('/'), 'workers'), 'No space is left')
@@ -62,6 +63,27 @@ class Pages(ConsoleCase):
         self.count(self.page.get_by_text('unreachable'), 0)
         self.page.unroute('**/-/buckets*')
         self.says('many')
+
+    def test_a_page_s_module_that_no_server_gave_is_fetched_again_by_itself(self):
+        self.allow('Failed to load resource')
+        self.open()
+        self.page.route('**/console/**', lambda route: route.abort())
+        self.page.get_by_role('link', name='Storage').click()
+        self.says('The server does not answer. Trying again…')
+        self.page.unroute('**/console/**')
+        self.page.get_by_role('heading', name='Storage', exact=True).wait_for()
+        self.count(self.page.get_by_role('alert'), 0)
+
+    def test_a_page_s_module_that_the_server_refused_is_fetched_again_at_a_click(self):
+        self.allow('Failed to load resource')
+        self.open()
+        self.page.route('**/pages/storage.js', lambda route: route.fulfill(status=500))
+        self.page.get_by_role('link', name='Storage').click()
+        self.says('This page could not be fetched from the server.')
+        self.count(self.page.get_by_text('Trying again'), 0)
+        self.page.unroute('**/pages/storage.js')
+        self.button('Try again').click()
+        self.page.get_by_role('heading', name='Storage', exact=True).wait_for()
 
     def test_a_page_that_there_is_not(self):
         self.page.goto(f'{self.origin}/console/#/nowhere')

@@ -3,10 +3,20 @@ import os
 import re
 
 from tests.support.checkpoints import expand_small
+from tests.support.browser import PHONE
 from tests.support.console import RUN, ConsoleCase, Site, address
 
 BUCKET, NAME = RUN.split('/')
 HOSTILE = '<img src=x onerror=alert(1)>'
+# Where a canvas has something blue, as the accent is: how many pixels, and where they lie from left to right in the mean.
+INKED = '''canvas => {
+    const { width, height } = canvas, { data } = canvas.getContext('2d').getImageData(0, 0, width, height)
+    let n = 0, sum = 0
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 2] - data[at] > 60 && data[at + 3] > 60) { n++; sum += at / 4 % width }
+    }
+    return n && { n, x: sum / n / width }
+}'''
 
 
 def place(*rest, **query):
@@ -147,6 +157,7 @@ class RunPage(ConsoleCase):
     def test_workers_by_keyboard(self):
         self.open(place('workers'))
         rows = self.page.locator('tbody tr[data-at]')
+        rows.first.wait_for()
         self.page.keyboard.press('/')
         self.page.keyboard.type('node-05')
         self.count(rows, 8)
@@ -177,11 +188,33 @@ class RunPage(ConsoleCase):
         self.assertEqual(figure.get_attribute('aria-pressed'), 'true')
         self.assertEqual(self.page.locator('tbody tr[data-at]').count(), int(figure.locator('.figure-value').inner_text()))
         figure.click()
-        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+        self.page.locator('.table-foot').get_by_text('60 workers', exact=True).wait_for()
+        self.assertEqual(figure.get_attribute('aria-pressed'), 'false')
+
+    def test_runs_tell_their_workers_on_a_phone_too(self):
+        self.page.set_viewport_size(PHONE)
+        self.open('#/runs')
+        row = self.page.locator('tbody tr[data-at]', has_text=RUN)
+        short = row.locator('td', has_text='/ 60').filter(visible=True)
+        self.assertRegex(short.inner_text(), r'^\d+ / 60$')
+        self.shown('runs-phone')
+
+    def test_a_fleet_that_is_lost_is_not_up_to_date(self):
+        def lose(route):
+            reply = route.fetch()
+            body = reply.json()
+            for run in body['runs']:
+                run['fleet'] = {**run['fleet'], 'states': {state: 0 for state in run['fleet']['states']}, 'expired': 60, 'behind': 0, 'lag_steps': 0, 'lag_seconds': 0}
+            route.fulfill(response=reply, json=body)
+        self.page.route('**/v1/runs?*', lose)
+        self.open('#/runs')
+        row = self.page.locator('tbody tr[data-at]', has_text=RUN)
+        row.get_by_text('/ 60').filter(visible=True).wait_for()
+        self.assertNotIn('up to date', row.inner_text())
 
     def test_a_step_without_a_base_promises_nothing(self):
         self.open(place('steps', '0'))
-        self.page.get_by_text('Nothing to compare with: this step is whole.').first.wait_for()
+        self.count(self.page.get_by_text('Nothing to compare with: this step is whole.'), 2)  # in the facts, and where the map would be
 
     def test_an_unknown_tab_marks_the_one_that_is_shown(self):
         self.open(place('nothing'))
@@ -214,6 +247,19 @@ class RunPage(ConsoleCase):
         row.locator('td', has_text='Proven').wait_for()
         self.assertEqual(row.locator('td').first.inner_text(), '1')
         self.assertTrue(self.page.evaluate('window.same'))
+
+    def test_a_chart_with_a_single_point_shows_it(self):
+        model = os.path.join(self.daemon.scratch, 'model.safetensors')
+        os.replace(next(iter(expand_small(self.daemon.scratch, 0))), model)
+        self.daemon.client('publish', '--run', 'models/lone', model)
+        self.open(address('runs', 'models', 'lone'))
+        self.says('Nothing to compare with: each of these steps is whole.')
+        canvas = self.page.locator('.chart-panel', has_text='Publish duration').locator('canvas')
+        canvas.wait_for()
+        drawn = self.page.wait_for_function(INKED, arg=canvas.element_handle()).json_value()
+        self.assertGreater(drawn['n'], 8)
+        self.assertAlmostEqual(drawn['x'], 0.58, delta=0.03)  # the middle of the plot, which begins right of its axis
+        self.shown('lone')
 
     def test_a_key_that_may_read_is_offered_no_change(self):
         self.page = self.new_context().new_page()

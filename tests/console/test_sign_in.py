@@ -22,7 +22,7 @@ class SignIn(ConsoleCase):
         self.fill(ROOT_ID, ROOT_SECRET)
         self.page.get_by_role('heading', name='Overview').wait_for()
         cookie, = self.context.cookies()
-        self.assertEqual((cookie['name'], cookie['httpOnly'], cookie['sameSite'], cookie['secure']), ('deltabucket_session', True, 'Strict', True))
+        self.assertEqual((cookie['name'], cookie['httpOnly'], cookie['sameSite'], cookie['secure']), ('__Host-deltabucket_session', True, 'Strict', True))
         self.page.reload()
         self.page.get_by_role('heading', name='Overview').wait_for()
 

@@ -43,6 +43,20 @@ class Storage(ConsoleCase):
         self.toast('Scrub finished: 1 chunk damaged now.')
         self.assertNotEqual(self.ask('GET', '/-/damage').json()['scrub']['last']['ended'], last)
 
+    def test_a_round_of_scrub_that_is_due_begins_by_itself(self):
+        def answer(route):
+            reply = route.fetch()
+            body = reply.json()
+            body['scrub'] = {**body['scrub'], 'round': None, 'next': self.next}
+            route.fulfill(response=reply, json=body)
+        for target in ('storage', 'damage'):
+            self.page.route(f'**/-/{target}', answer)
+        row = self.page.get_by_role('listitem').filter(has_text='Next round')
+        for self.next, said in (('2026-01-02T03:04:05.000Z', 'due: begins by itself'), ('2099-01-02T03:04:05.000Z', 'in ')):
+            self.open('#/storage')
+            row.get_by_text(said).wait_for()
+        self.assertNotIn('due', row.inner_text())
+
     def test_packs_are_listed_with_their_damage(self):
         self.open('#/storage')
         packs = self.ask('GET', '/-/packs').json()['packs']

@@ -224,6 +224,7 @@ class Keys(Case):
             Run(daemon, 'policy').publish_all(0, 0)
             self.expect(DENIED, 'key', 'problem', '', 'mistyped, or its key was revoked', **self.variables_of(daemon, DELTABUCKET_TOKEN='wrong'))
             self.expect(0, 'key', 'warning', 'no token is set', 'deltabucket login', **self.variables_of(daemon, DELTABUCKET_TOKEN=''))
+            self.expect(0, 'settings', 'ok', 'endpoint from DELTABUCKET_ENDPOINT, no token is set, CA from', '', **self.variables_of(daemon, DELTABUCKET_TOKEN=''))
             key = daemon.add_key('--name', 'one', '--grant', 'models/policy/=read,list')
             mine = self.variables_of(daemon, DELTABUCKET_TOKEN=key['token'])
             checks = self.expect(0, 'key', 'ok', key['key_id'], '', 'models/policy', **mine)

@@ -88,7 +88,8 @@ class Words(unittest.TestCase):
         self.assertEqual(server('help').stdout, server('--help').stdout)
         self.assertIn('set-aside', server('help').stdout)
         self.assertEqual(server('version').stdout, server('--version').stdout)
-        for words, said in ((['kyes'], 'did you mean keys?'), (['--lisen', 'x'], 'there is no flag --lisen; did you mean --listen?'),
+        for words, said in ((['kyes'], 'did you mean keys?'), (['consle'], 'did you mean console?'), (['--check-config', 'd.ini'], 'write --check-config --config d.ini'),
+                            (['--lisen', 'x'], 'there is no flag --lisen; did you mean --listen?'),
                             (['gc', '--dryrun', '--data', 'x'], 'did you mean --dry-run?'), (['keys', 'ad', '--data', 'x'], 'did you mean add?'),
                             (['keys', 'add'], '--data DIR'), (['gc', '--live-percent', '0', '--data', 'x'], '1 to 100'),
                             (['keys', 'revoke', '--data', 'x'], 'KEY_ID')):

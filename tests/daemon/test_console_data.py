@@ -168,10 +168,16 @@ class Versions(unittest.TestCase):
             self.assertEqual([below['older_versions'], below['older_bytes']], [4, 600])
             # a bucket that lets everyone list its objects does not show its versions
             daemon.request('PUT', '/kept?acl', b'', headers={'x-amz-acl': 'public-read'})
-            public = get(daemon, '/-/buckets/kept/usage', None)
+            stranger = json.loads(daemon.request('POST', '/-/keys', b'{"namespace":"elsewhere"}').body)['token']
+            public = get(daemon, '/-/buckets/kept/usage', stranger)
             self.assertEqual([public['objects'], 'older_versions' in public], [2, False])
             after = 'o1-' + b'a'.hex()
-            self.assertEqual(daemon.request('GET', f'/-/buckets/kept/usage?after={after}', token=None).status, 400)
+            self.assertEqual(daemon.request('GET', f'/-/buckets/kept/usage?after={after}', token=stranger).status, 400)
+            # what reads 50,000 rows is not for everyone
+            self.assertEqual(len(get(daemon, '/-/buckets/kept/search', stranger)['objects']), 2)
+            for target in ('kept/usage', 'kept/search', 'none/search'):
+                reply = daemon.request('GET', f'/-/buckets/{target}', token=None)
+                self.assertEqual((reply.status, reply.json()['error']['code']), (401, 'no_credentials'))
 
 
 class Many(unittest.TestCase):
@@ -244,6 +250,16 @@ class Changes(Proofs):
         self.assertEqual(reply.status, 200, reply.body)
         return reply.json()
 
+    def pages(self, step, limit):
+        """All tensors, read in pages."""
+        tensors, at = [], 0
+        while at is not None:
+            page = self.call('GET', f'/steps/{step}/changes?from={at}&limit={limit}').json()
+            self.assertLessEqual(len(page['tensors']), limit)
+            tensors += page['tensors']
+            at = page.get('next')
+        return {**page, 'tensors': tensors}
+
     def check_counts(self, step, expected):
         """The three places that tell it say the same."""
         said = self.counts(step)
@@ -271,6 +287,12 @@ class Changes(Proofs):
             self.publish(step, *forms)
         self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
         self.not_counted(0, 'no delta')
+        whole = self.counts(1)
+        self.assertNotIn('next', whole)
+        for limit in (1, 3, len(whole['tensors'])):
+            self.assertEqual(self.pages(1, limit), whole)
+        self.assertEqual(self.call('GET', f'/steps/1/changes?from={len(whole["tensors"])}').json(), {**whole, 'tensors': []})
+        self.assertEqual(self.call('GET', '/steps/1/changes?limit=0').code(), 'invalid')
         for step in range(1, STEPS + 1):
             said = self.check_counts(step, count_changed(self.checkpoints[step - 1], self.checkpoints[step]))
             tensors = read_safetensors(self.checkpoints[step])

@@ -8,7 +8,8 @@ from tests.support.daemon import ROOT_ID, ROOT_SECRET, ROOT_TOKEN, Daemon
 
 THREADS_MEET = False
 CONSOLE = {'X-Deltabucket-Console': '1'}
-COOKIE = re.compile(r'deltabucket_session=([^;]+)\.([0-9a-f]{64}); Path=/; Max-Age=86400; HttpOnly; SameSite=Strict(; Secure)?')
+COOKIE = re.compile(r'deltabucket_session=([^;]+)\.([0-9a-f]{64}); Path=/; Max-Age=86400; HttpOnly; SameSite=Strict')
+SECURE = re.compile('__Host-' + COOKIE.pattern + '; Secure')  # the prefix needs Path=/, Secure and no Domain
 
 
 class Console(unittest.TestCase):
@@ -57,7 +58,6 @@ class Console(unittest.TestCase):
             self.assertEqual(told['server']['url'], self.daemon.endpoint)
             cookie = COOKIE.fullmatch(reply.headers['Set-Cookie'])
             self.assertEqual(cookie[1], key['key_id'])
-            self.assertIsNone(cookie[3])
             self.assertEqual(self.ask(f'deltabucket_session={cookie[1]}.{cookie[2]}').json(), told)
             self.expect(403, f'deltabucket_session={cookie[1]}.{cookie[2]}', '/-/keys')
         self.assertEqual(self.sign_in(401, link=code).json()['error']['code'], 'unknown_key')
@@ -126,6 +126,21 @@ class Console(unittest.TestCase):
         self.expect(401, cookie)
         self.expect(200, other)
         self.assertEqual(self.daemon.request('DELETE', '/-/session').status, 404)
+
+    def test_a_new_sign_in_ends_the_session_of_its_cookie_alone(self):
+        cookie, other, key = self.cookie(), self.cookie(), self.add_key()
+        refused = self.sign_in(401, {**CONSOLE, 'Cookie': cookie}, token='wrong')
+        self.assertIsNone(refused.headers['Set-Cookie'])
+        self.expect(200, cookie)
+        reply = self.sign_in(headers={**CONSOLE, 'Cookie': cookie}, token=key['token'])
+        new = COOKIE.fullmatch(reply.headers['Set-Cookie'])
+        self.expect(401, cookie)
+        self.expect(200, other)
+        self.expect(200, f'deltabucket_session={new[1]}.{new[2]}')
+        entries = self.audit(limit=2).json()['entries']
+        self.assertEqual([(one['action'], one['key_id'], one['detail']) for one in entries],
+                         [('sign_in', key['key_id'], 'token'), ('sign_out', ROOT_ID, 'by a new sign-in')])
+        self.sign_in(headers={**CONSOLE, 'Cookie': cookie}, token=key['token'])  # one that has ended does not matter
 
     def test_sessions_are_listed_and_ended_by_root_and_by_their_own_key(self):
         mine, theirs = self.add_key(), self.add_key()
@@ -253,6 +268,9 @@ class Console(unittest.TestCase):
         cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'k'}
         for bucket in ('-', 'v1', 'api', 'console', 'xet', 'buckets', 'hot_load', '', '..', 'a/b'):
             self.sign(cookie, {**read, 'bucket': bucket}, status=400)
+        for bucket, key, status in (('oauth', 'device', 400), ('oauth', 'device/x', 400), ('oauth', 'x', 200), ('oauth', 'device-x', 200),
+                                    ('minio', 'health/live', 400), ('minio', 'x', 200)):
+            self.sign(cookie, {'method': 'POST', 'bucket': bucket, 'key': key}, status=status)
         for wrong in ({'method': 'OPTIONS'}, {'method': 7}, {'key': ''}, {'key': 'k' * 1025}, {'key': 'a\0b'}, {'query': []}, {'query': {'a': 1}},
                       {'query': {'X-Amz-Signature': 'x'}}, {'query': {'x-amz-expires': '9'}}, {'query': {'': 'x'}},
                       {'query': {str(i): '' for i in range(33)}}):
@@ -286,6 +304,7 @@ class Console(unittest.TestCase):
                 ('DELETE', f'/-/keys/{key["key_id"]}', None, 204, ('key_revoked', key['key_id'], '')),
                 ('DELETE', '/-/keys/nobody', None, 404, None),
                 ('PUT', '/audited-one', b'', 200, ('bucket_made', 'audited-one', '')),
+                ('PUT', '/audited-one', b'', 200, None),  # it is there
                 ('PUT', '/audited-one?tagging', b'<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>', 200,
                  ('bucket_settings', 'audited-one', 'PutBucketTagging')),
                 ('PUT', '/audited-one/key', b'x', 200, None),
@@ -296,7 +315,9 @@ class Console(unittest.TestCase):
                 ('POST', run, b'{}', 200, None),
                 ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
                 ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
-                ('POST', '/-/gc', b'{"dry_run":true}', 200, ('gc', '', '{"dry_run":true}'))):
+                ('POST', '/-/gc', b'{"dry_run":true}', 200, None),
+                ('POST', '/-/gc', b'{"dry_run":false}', 200, ('gc', '', '{"dry_run":false}')),
+                ('POST', '/-/gc', b'', 200, ('gc', '', ''))):
             self.assertEqual(self.daemon.request(method, target, body).status, status, (method, target))
             wanted += [(*entry, *root)] if entry else []
         entries = self.audit(limit=1000).json()['entries']
@@ -308,9 +329,21 @@ class Console(unittest.TestCase):
         self.assertEqual([self.audit(limit=1).json()['entries'][0][name] for name in ('action', 'key_id', 'detail')],
                          ['key_made', 'control', 'by-hand'])
 
+    def test_urls_that_outlive_an_hour_are_audited_before_they_are_told(self):
+        cookie, read = self.cookie(), {'method': 'GET', 'bucket': 'weights', 'key': 'run/ä'}
+        before = self.audit(limit=1).json()['entries'][0]['id']
+        self.assertEqual(len(self.sign(cookie, read, expires_s=3600)), 1)
+        self.assertEqual(self.audit(limit=1).json()['entries'][0]['id'], before)
+        self.assertEqual(len(self.sign(cookie, read, {**read, 'key': 'x'}, expires_s=3601)), 2)
+        self.sign(cookie, {**read, 'method': 'PUT'}, expires_s=3601, status=400)
+        entries = self.audit(limit=2).json()['entries']
+        self.assertEqual([entries[0][name] for name in ('action', 'subject', 'detail', 'key_id')],
+                         ['urls_signed', 'weights/run/ä', '2 for 3601 seconds', ROOT_ID])
+        self.assertEqual(entries[1]['id'], before)
+
     def test_the_audit_trail_has_pages(self):
         for _ in range(3):
-            self.daemon.request('POST', '/-/gc', b'{"dry_run":true}')
+            self.add_key()
         whole = self.audit(limit=1000).json()
         self.assertNotIn('next', whole)
         pages, before = [], 2 ** 62
@@ -414,11 +447,28 @@ class Console(unittest.TestCase):
             self.expect(200, cookie, daemon=daemon)
             self.expect(401, ended, daemon=daemon)
 
-    def test_a_cookie_over_https_is_secure(self):
+    def test_a_cookie_over_https_is_secure_and_of_this_host_alone(self):
         with Daemon() as daemon:
-            self.assertTrue(COOKIE.fullmatch(self.sign_in(daemon=daemon).headers['Set-Cookie'])[3])
-        reply = self.sign_in(headers={**CONSOLE, 'X-Forwarded-Proto': 'https'})
-        self.assertTrue(COOKIE.fullmatch(reply.headers['Set-Cookie'])[3])
+            self.check_secure(daemon, CONSOLE)
+        with Daemon(tls=False, arguments=['--public-url', 'https://models.example']) as daemon:
+            self.check_secure(daemon, CONSOLE)
+        with Daemon(arguments=['--public-url', 'http://models.example']) as daemon:
+            self.check_secure(daemon, CONSOLE)
+        self.check_secure(self.daemon, {**CONSOLE, 'X-Forwarded-Proto': 'https'})
+        self.expect(401, '__Host-' + self.cookie())
+
+    def check_secure(self, daemon, headers):
+        reply = self.sign_in(headers=headers, daemon=daemon)
+        found = SECURE.fullmatch(reply.headers['Set-Cookie'])
+        self.assertTrue(found, reply.headers['Set-Cookie'])
+        plain = f'deltabucket_session={found[1]}.{found[2]}'
+        self.expect(401, plain, headers=headers, daemon=daemon)
+        for target, status in (('/', 403), ('/api/whoami-v2', 401), ('/hot_load/v1/models/hot_load', 401),
+                               ('/xet/v1/reconstructions/' + 64 * '0', 401)):
+            self.expect(status, '__Host-' + plain, target, headers=headers, daemon=daemon)
+        self.expect(200, f'{plain}; __Host-{plain}', headers=headers, daemon=daemon)
+        reply = self.expect(204, '__Host-' + plain, '/-/session', 'DELETE', headers=headers, daemon=daemon)
+        self.assertEqual(reply.headers['Set-Cookie'], '__Host-deltabucket_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure')
 
 
 if __name__ == '__main__':

@@ -118,7 +118,7 @@ class Case(unittest.TestCase):
         has_bucket = '{bucket}' in route.pattern or route.name in PLACED
         kinds = self.world.KINDS if has_bucket else (None,)
         places = ('',)
-        if route.access == 'bucket list':
+        if route.access in ('bucket list', 'bucket scan'):
             places = ('', *PLACES)
         elif (
             '{key*}' in route.pattern

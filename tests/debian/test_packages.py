@@ -99,7 +99,7 @@ class Packages(unittest.TestCase):
         self.assertIn('The settings are right.', newcomer.type('sudo -u deltabucket deltabucketd --check-config --config /etc/deltabucket/deltabucketd.conf'))
         self.assertEqual(newcomer.type('stat -c "%U %a" /var/lib/deltabucket'), 'deltabucket 700\n')
         for path in ('usr/share/man/man8/deltabucketd-keys.8.gz', 'usr/share/man/man1/deltabucket-publish.1.gz', 'usr/share/man/man5/deltabucketd.conf.5.gz',
-                     'usr/share/bash-completion/completions/deltabucketd', 'usr/share/zsh/vendor-completions/_deltabucket', 'usr/share/deltabucket/engines/vllm',
+                     'usr/share/bash-completion/completions/deltabucketd', 'usr/share/zsh/vendor-completions/_deltabucket', 'usr/share/deltabucket/engines/vllm', 'usr/share/deltabucket/edge/edge-server.conf',
                      'etc/systemd/system/multi-user.target.wants/deltabucketd.service'):
             self.assertTrue(os.path.lexists(os.path.join(root, path)), path)
         newcomer.stop()

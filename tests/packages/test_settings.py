@@ -129,11 +129,13 @@ class Settings(unittest.TestCase):
         self.assertEqual(server('--print-config', '--config', self.path).stdout, printed)
 
     def test_a_value_with_signs_of_its_own_comes_back(self):
-        for value in ('/srv/#1', "/srv/it's ; so", '/srv/"quoted"'):
+        for value, line in (('/srv/#1', '"/srv/#1"'), ("/srv/it's ; so", '"/srv/it\'s ; so"'), ('/srv/"quoted"', '\'/srv/"quoted"\''),
+                            ('/srv/"both\'s" # one', '"/srv/""both\'s"" # one"'), ('\'a\' "b"', '"\'a\' ""b"""'), (' /srv/blanks\t', '" /srv/blanks\t"')):
             printed = server('--print-config', '--data', value).stdout
+            self.assertIn(f'\ndata = {line}\n', printed)
             self.file('deltabucketd.conf', printed)
-            self.assertEqual(server('--print-config', '--config', self.path).stdout, printed, value)
-            self.assertIn(value, printed)
+            again = server('--print-config', '--config', self.path)
+            self.assertEqual((again.stdout, again.stderr), (printed, ''), value)
 
     def test_the_file_of_the_package_is_what_the_program_prints(self):
         subprocess.run(['make', '-s', '-C', BUILD, 'deltabucketd.conf'], check=True, capture_output=True)

@@ -13,6 +13,7 @@ from tests.support.signer import form_body
 # counts.
 RULES = {
     'bucket list': ('list', 'place', True),
+    'bucket scan': ('list', 'place', True),
     'bucket runs': ('list', 'bucket', True),
     'bucket settings': ('list', 'bucket', False),
     'bucket admin': ('admin', 'bucket', False),
@@ -24,6 +25,7 @@ RULES = {
     'object admin': ('admin', 'place', False),
     'run read': ('read', 'place', True),
     'run fleet': ('read', 'place', False),
+    'run object': ('read', 'place', True),  # a shared URL opens it too: test_shared_urls
     'run write': ('write', 'place', False),
 }
 SETTINGS = ('Accelerate Analytics IntelligentTiering Inventory Metrics Notification').split()
@@ -77,7 +79,7 @@ MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready GetCa ConsolePage ConsoleFile SignIn AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
+        'Health Ready GetCa May ConsolePage ConsoleFile SignIn AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
@@ -96,7 +98,8 @@ NAMES = {
         'BucketPage GetBucketLocation HeadBucket'
     ),
     'bucket changes': 'DeleteObjects BatchFiles',
-    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects BucketUsage SearchBucket',
+    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
+    'bucket scan': 'BucketUsage SearchBucket',
     'bucket runs': 'ListRuns',
     'bucket settings': (
         'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '
@@ -122,9 +125,10 @@ NAMES = {
     'object tags write': 'PutObjectTagging DeleteObjectTagging',
     'object admin': 'GetObjectAcl PutObjectAcl PutObjectLegalHold PutObjectRetention',
     'run read': (
-        'RunStatus StepPath ListPins ListFolds GetPin ListSteps LatestStep GetStep StepObject '
-        'FoldObject StepChanges'
+        'RunStatus StepPath ListPins ListFolds GetPin ListSteps LatestStep GetStep '
+        'StepChanges'
     ),
+    'run object': 'StepObject FoldObject',
     'run write': (
         'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PutRollback DeleteRollback PublishStep PutPart '
         'DeleteStep'
@@ -196,7 +200,7 @@ def outcome_by_rule(cell):
         return UNKNOWN
     if access == 'anyone':
         return ALLOWED
-    if access in ('signed in', 'metrics', 'root') and not caller.token:
+    if access in ('signed in', 'metrics', 'root', 'bucket scan') and not caller.token:
         return NOBODY
     if access in ('signed in', 'metrics', 'root'):
         return ALLOWED if access == 'signed in' or caller.is_root else DENIED
@@ -250,6 +254,7 @@ PLACED = {
     'ResolveFile',
     'HotLoad',
     'HotLoadStatus',
+    'May',
     'MoveHubBucket',
     'CreateHubBucket',
 }
@@ -473,6 +478,17 @@ def read_run(matrix, cell):
     if cell.name == 'FoldObject':
         cell.parameters.update({'steps': '0-4', 'name*': 'delta/delta.safetensors'})
         cell.ok = (404,)  # none is made; test_replies_to_those_that_may_not
+
+
+def may_outcome(cell):
+    """That of a read of the run, whose existence is not asked."""
+    outcome = judge(cell.caller, cell.bucket, 'read', f'{cell.place}/')
+    return ALLOWED if cell.caller.is_root else outcome
+
+
+def may_read(matrix, cell):
+    cell.query['path'] = f'/v1/runs/{cell.bucket.name}/{cell.place}/steps/0'
+    cell.ok = (204,)
 
 
 def write_run(body='', ok=(200,)):
@@ -744,7 +760,7 @@ def follow_runs(matrix, cell):
 
 PLANS = {
     'LiveEvents': follow_runs,
-    **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
+    **{name: read_run for name in (' '.join((NAMES['run read'], NAMES['run object'], 'ListReplicas GetReplica'))).split()},
     'RunWebhook': write_run(None),
     'RunSettings': write_run('{"keep_steps":64}'),
     'OpenRun': write_run(),
@@ -776,6 +792,7 @@ PLANS = {
     'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
+    'May': may_read,
     'ConsolePage': console_page,
     'ConsoleFile': console_file,
     'ListHubBuckets': name_owner,
@@ -815,7 +832,7 @@ PLANS = {
     **{f'{verb}{name}': fixed for name in CONFIGURATIONS for verb in ('Put', 'Delete')},
     'PutObjectLegalHold': fixed,
     'PutObjectRetention': fixed,
-    **{name: list_prefix for name in NAMES['bucket list'].split()},
+    **{name: list_prefix for access in ('bucket list', 'bucket scan') for name in NAMES[access].split()},
     **{
         name: change()
         for name in NAMES['bucket admin'].split()
@@ -884,4 +901,5 @@ OUTCOMES = {
         for name in NAMES[access].split()
     },
     'DeleteObjects': delete_objects_outcome,
+    'May': may_outcome,
 }

@@ -1,7 +1,7 @@
 // Which weights a step changed: a map of heat over the layers, and the same as a table of all tensors. The map is a table too: every
 // cell has its number, so that it needs no other text.
 import { html, useMemo, useState } from '../../vendor/htm-preact.js';
-import { api } from '../../api.js';
+import { all } from '../../api.js';
 import { bytes, count, percent } from '../../components/format.js';
 import { useLoad } from '../../components/hooks.js';
 import { Search, Segments } from '../../components/field.js';
@@ -16,7 +16,7 @@ const OUTSIDE_MOST = 24;
 export const WHOLE = 'Nothing to compare with: this step is whole.';
 
 export function Changes({ bucket, name, step, base, counted }) {
-  const from = useLoad((signal) => (counted ? api(runPath(bucket, name, 'steps', step, 'changes'), { signal }) : Promise.resolve(null)), [step, Boolean(counted)]);
+  const from = useLoad((signal) => (counted ? tensorsOf(runPath(bucket, name, 'steps', step, 'changes'), signal) : Promise.resolve(null)), [step, Boolean(counted)]);
   const [view, setView] = useState('map');
   const switches = from.data && html`<${Segments} label="How the tensors are shown" value=${view} options=${[['map', 'Map'], ['table', 'Table']]} onChange=${setView} />`;
   return html`<${Section} title="Changed weights" actions=${switches}>
@@ -24,9 +24,11 @@ export function Changes({ bucket, name, step, base, counted }) {
       : from.loading ? html`<${Waiting} />`
         : !from.data && !base ? html`<div class="panel"><${Empty} title=${WHOLE} /></div>`
           : !from.data ? html`<div class="panel"><${Empty} title="Unknown">The changes of this step have not been counted. The server counts them when it proves a step.<//></div>`
-          : view === 'map' ? html`<${Heat} tensors=${from.data.tensors} />` : html`<${Tensors} tensors=${from.data.tensors} />`}
+          : view === 'map' ? html`<${Heat} tensors=${from.data} />` : html`<${Tensors} tensors=${from.data} />`}
   <//>`;
 }
+
+function tensorsOf(path, signal) { return all(path, 'tensors', { query: { limit: 10000 }, cursor: 'from', signal }); }
 
 /** Where a tensor stands in the map: {layer, kind}. A number between dots is the layer, the first one; further numbers (experts) are `*`. */
 export function placeOf(name) {

@@ -15,6 +15,7 @@ import { changedShare, formOf, fullBytes, runPath } from './run_data.js';
 const FETCHED = 1000;
 const NO_STEPS = new Set();
 const LOOKED_AT_AGAIN = 50;
+const ALL_WHOLE = 'Nothing to compare with: each of these steps is whole.';
 
 export function Steps({ bucket, name, run }) {
   const { steps, fault, older, reload } = useSteps(bucket, name, run);
@@ -92,7 +93,7 @@ function Charts({ bucket, name, steps }) {
     <${Panel} title="Bytes of each step" legend=${[['', 'delta'], ['soft', 'whole checkpoint']]} known=${delta.some((n) => n !== null) || full.length}>
       <${Chart} label="Bytes of each step's delta and of its whole checkpoint; the table below has the numbers" data=${bytesData} log height=${168} axisFormat=${bytes} onPick=${pick}
         series=${[{ label: 'delta', color: 'accent', format: bytes }, { label: 'whole', color: 'soft', format: bytes }]} /><//>
-    <${Panel} title="Changed weights" known=${changed.some((n) => n !== null)} none="Nothing has been counted yet: that comes with the proof.">
+    <${Panel} title="Changed weights" known=${changed.some((n) => n !== null)} none=${steps.some((step) => step.base) ? 'Nothing has been counted yet: that comes with the proof.' : ALL_WHOLE}>
       <${Chart} label="The share of the weights that each step changed; the table below has the numbers" data=${changedData} height=${168} axisFormat=${(n) => `${Number(n.toPrecision(3))} %`} onPick=${pick}
         series=${[{ label: 'changed', color: 'accent', fill: true, format: (n) => percent(n === null ? null : n / 100) }]} /><//>
     <${Panel} title="Publish duration" known=${publish.some((n) => n !== null)} none="The publishers of these steps did not say.">

@@ -46,7 +46,7 @@ function Picture({ way }) {
   const place = (step) => (high === low ? width / 2 : SIDE + ((width - 2 * SIDE) * (step - low)) / (high - low));
   const most = Math.max(...way.links.map((link) => link.form.bytes), 1);
   const labelled = way.links.length <= LABELS;
-  return html`<div ref=${box} class="way-picture"><svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="Picture of the way; the list below says the same">
+  return html`<div ref=${box} class="way-picture"><svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="Picture of the path; the list below says the same">
     <line class="way-floor" x1=${place(low)} x2=${place(high)} y1=${FLOOR} y2=${FLOOR} />
     ${high - low <= 96 && Array.from({ length: high - low + 1 }, (none, i) => html`<circle key=${i} class="way-tick" cx=${place(low + i)} cy=${FLOOR} r="1.5" />`)}
     ${way.links.map((link) => html`<${Link} key=${link.step} link=${link} place=${place} wide=${1.5 + 3 * Math.sqrt(link.form.bytes / most)} labelled=${labelled} />`)}

@@ -74,14 +74,14 @@ function columnsOf(served, late) {
   const rank = (worker) => (worker.state === 'error' && !worker.expired ? FIRST + lag(worker) : lag(worker));  // what failed comes before all that are late
   return [
     { id: 'id', label: 'Worker', value: (worker) => worker.id, cell: (worker) => html`<span class="strong" title=${worker.id}>${worker.id}</span>` },
-    { id: 'state', label: 'State', width: '112px', value: (worker) => (worker.expired ? 'lost' : worker.state), cell: (worker) => html`<${WorkerState} worker=${worker} />` },
-    { id: 'step', label: 'Step', end: true, width: '88px', hide: 'phone', value: (worker) => worker.step, cell: (worker) => count(worker.step) },
+    { id: 'state', label: 'State', width: '104px', value: (worker) => (worker.expired ? 'lost' : worker.state), cell: (worker) => html`<${WorkerState} worker=${worker} />` },
+    { id: 'step', label: 'Step', end: true, width: '72px', hide: 'phone', value: (worker) => worker.step, cell: (worker) => count(worker.step) },
     { id: 'behind', label: late, end: true, width: late === AWAY ? '120px' : '88px', value: rank, cell: (worker) => { const n = lag(worker); return n === 0 ? html`<span class="soft">0</span>` : count(n); } },
-    { id: 'for', label: 'For', end: true, width: '88px', hide: 'tablet', value: (worker) => (worker.staleness ? worker.staleness.seconds : null),
+    { id: 'for', label: 'For', end: true, width: '72px', hide: 'tablet', value: (worker) => (worker.staleness ? worker.staleness.seconds : null),
       cell: (worker) => (worker.staleness && lag(worker) ? span(worker.staleness.seconds) : html`<span class="soft">–</span>`) },
-    { id: 'pause', label: 'Pause', end: true, width: '88px', hide: 'tablet', value: (worker) => worker.pause_ms, cell: (worker) => duration(worker.pause_ms) },
+    { id: 'pause', label: 'Pause', end: true, width: '80px', hide: 'tablet', value: (worker) => worker.pause_ms, cell: (worker) => duration(worker.pause_ms) },
     { id: 'updated', label: 'Heard', end: true, width: '104px', hide: 'phone', value: (worker) => Date.parse(worker.updated), cell: (worker) => html`<${Ago} time=${worker.updated} />` },
-    { id: 'host', label: 'Host', width: '200px', hide: 'tablet', value: (worker) => worker.host, cell: (worker) => html`<span class="soft" title=${worker.host}>${worker.host}</span>` },
+    { id: 'host', label: 'Host', width: '144px', hide: 'tablet', value: (worker) => worker.host, cell: (worker) => html`<span class="soft" title=${worker.host}>${worker.host}</span>` },
     { id: 'error', label: 'What failed', hide: 'tablet', value: (worker) => worker.error, cell: (worker) => html`<span class="bad" title=${worker.error || ''}>${worker.error}</span>` },
   ];
 }

@@ -125,6 +125,29 @@ START_TEST(zeroed_may_be_released)
 }
 END_TEST
 
+START_TEST(wiped_memory_is_zero_and_usable)
+{
+	struct buffer buffer;
+	buffer_init(&buffer, 1000);
+	buffer.is_secret = true;
+	buffer_add_text(&buffer, "it grows without losing a byte: ");
+	buffer_reserve(&buffer, 1000 - buffer.len);
+	ck_assert_str_eq(buffer_text(&buffer), "it grows without losing a byte: ");
+	const uint8_t *const memory = buffer.data;
+	buffer_add_text(&buffer, "a secret of many bytes");
+	buffer_remove_front(&buffer, 12); /* leaves old bytes behind the end */
+	buffer_wipe(&buffer);
+	ck_assert_uint_eq(buffer.len, 0);
+	for (size_t i = 0; i < buffer.capacity; i++)
+		ck_assert_uint_eq(memory[i], 0);
+	buffer_add_text(&buffer, "x");
+	ck_assert_str_eq(buffer_text(&buffer), "x");
+	ck_assert_ptr_eq(buffer.data, memory);
+	buffer_release(&buffer);
+	buffer_wipe(&buffer);
+}
+END_TEST
+
 static void commit_too_much(void *argument)
 {
 	struct buffer *const buffer = argument;
@@ -152,6 +175,7 @@ Suite *test_buffer_suite(void)
 	tcase_add_test(tc, absurd_sizes_fail_cleanly);
 	tcase_add_test(tc, front_is_removed);
 	tcase_add_test(tc, zeroed_may_be_released);
+	tcase_add_test(tc, wiped_memory_is_zero_and_usable);
 	tcase_add_test(tc, committing_more_than_reserved_aborts);
 	suite_add_tcase(suite, tc);
 	return suite;

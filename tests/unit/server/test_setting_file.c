@@ -60,6 +60,8 @@ static const struct {
 	{"a = \"b # c ; d\"\ne = 'f \" g' # words\nh = \"\"\ni = ' j ';k",
 		"|a|b # c ; d;|e|f \" g;|h|;|i| j ;"},
 	{"a = bob's", "|a|bob's;"},
+	{"a = \"b \"\"c\"\" 'd'\"\ne = '''f''' # words\ng = \"\"\"\"\nh = \" i \"",
+		"|a|b \"c\" 'd';|e|'f';|g|\";|h| i ;"},
 };
 
 START_TEST(lines_give_headings_names_and_values)
@@ -77,6 +79,7 @@ static const struct {
 	{"a = b\nc = \"d\n",
 		"d.ini:2: the value begins with a quotation mark (\") and does not end with "
 		"one"},
+	{"a = \"b\"\"", "d.ini:1: the value begins with a quotation mark (\")"},
 	{"a = 'b\"", "d.ini:1: the value begins with a quotation mark (')"},
 	{"a = b\"",
 		"d.ini:1: the value ends with a quotation mark (\") and does not begin with one"},

@@ -21,6 +21,7 @@
 #include "storage/upkeep/bucket_rename.h"
 #include "storage/upkeep/sweeper.h"
 #include "tests/unit/catalog_seed.h"
+#include "tests/unit/storage/far_fixture.h"
 #include "tests/unit/unit.h"
 
 struct settled {
@@ -76,6 +77,9 @@ static void open_store(struct store_fixture *fixture)
 			},
 		.derive = {.enabled = fixture->derives, .min_bytes = 64 * 1024, .interval_ms = 10},
 		.steps = {.enabled = fixture->aside_ms != 0, .aside_ms = fixture->aside_ms},
+		.open_backend = fixture->far != NULL ? far_fixture_open : NULL,
+		.backend_owner = fixture->far,
+		.pack_open_ms = fixture->pack_open_ms,
 	};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);

@@ -13,6 +13,7 @@
 #include "storage/runs/run.h"
 #include "storage/versions/object.h"
 
+struct far_fixture;
 struct store_fixture {
 	char *folder;
 	struct store *store;
@@ -25,6 +26,8 @@ struct store_fixture {
 	uint64_t made_max_bytes; /* of derived objects kept as records; 0: 1 GiB */
 	struct metrics *metrics; /* borrowed, may be NULL */
 	bool is_damaged;         /* the catalog is, so no start finds it sound */
+	struct far_fixture *far; /* where packs lie; NULL: in the folder */
+	int64_t pack_open_ms;    /* with `far` */
 };
 void store_fixture_open(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);

@@ -150,14 +150,14 @@ START_TEST(a_list_goes_there_and_back)
 		.has_head = true,
 		.head = 13,
 		.rollback = {.is_on = true, .step = 7, .created_ms = INT64_C(1767323045000)},
-		.states = {1, 2, 3, 4, 5},
-		.expired = 6,
-		.has_oldest = true,
-		.oldest = 9,
-		.without_step = 3,
-		.report_s = 30,
-		.has_report = true,
-		.oldest_report_s = 29};
+		.counts = {.states = {1, 2, 3, 4, 5},
+			.expired = 6,
+			.has_oldest = true,
+			.oldest = 9,
+			.without_step = 3,
+			.has_report = true,
+			.oldest_report_s = 29},
+		.report_s = 30};
 	struct replica_list_message read;
 	list.replicas = arena_take_array(arena, 2, sizeof(*list.replicas));
 	ck_assert_int_eq(
@@ -167,9 +167,11 @@ START_TEST(a_list_goes_there_and_back)
 	replica_list_message_print(&list, &out);
 	ck_assert_msg(replica_list_message_parse(buffer_span(&out), arena, &read, &err) == 0, "%s",
 		err.text);
-	ck_assert(read.count == 2 && read.head == 13 && read.oldest == 9 && read.expired == 6 &&
-		read.without_step == 3 && read.report_s == 30 && read.has_report &&
-		read.oldest_report_s == 29 && read.states[REPLICA_ERROR] == 5);
+	ck_assert(read.count == 2 && read.head == 13 && read.counts.oldest == 9 &&
+		read.counts.expired == 6 && read.counts.without_step == 3 &&
+		read.counts.states[REPLICA_ERROR] == 5);
+	ck_assert(
+		read.report_s == 30 && read.counts.has_report && read.counts.oldest_report_s == 29);
 	ck_assert(read.rollback.is_on && read.rollback.step == 7 &&
 		read.rollback.created_ms == INT64_C(1767323045000));
 	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") &&

@@ -20,6 +20,14 @@ static struct face_fixture fixture;
 static struct clock_fake clock_now;
 static char cookie[512];
 
+/* The body of a sign-in has a secret, right or wrong. */
+static void assert_wiped(const struct buffer *body)
+{
+	ck_assert_ptr_nonnull(body->data);
+	for (size_t i = 0; i < body->capacity; i++)
+		ck_assert_uint_eq(body->data[i], 0);
+}
+
 static void sign_in(void)
 {
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 201, METHOD_POST,
@@ -28,6 +36,7 @@ static void sign_in(void)
 	const char *const set = fake_exchange_reply_header(fake, "Set-Cookie");
 	ck_assert_ptr_nonnull(set);
 	snprintf(cookie, sizeof(cookie), "%.*s", (int)(strchr(set, ';') - set), set);
+	assert_wiped(&fake->exchange.small_body);
 	fake_exchange_free(fake);
 }
 
@@ -91,6 +100,20 @@ START_TEST(a_session_from_the_future_has_ended)
 {
 	expect(200, start_ms - 4 * MINUTE_MS);
 	expect(401, start_ms - 6 * MINUTE_MS);
+}
+END_TEST
+
+START_TEST(the_body_of_a_refused_sign_in_is_wiped_too)
+{
+	static const char *const bodies[] = {"{\"token\":\"wrong-token\"}",
+		"{\"key_id\":\"KEY\",\"secret\":\"s\",\"token\":\"t\"}", "{\"secret\": \"not JSON"};
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct fake_exchange *const fake =
+			face_fixture_ask(&fixture, i == 0 ? 401 : 400, METHOD_POST, "/-/sessions",
+				HEADERS("X-Deltabucket-Console", "1"), bodies[i]);
+		assert_wiped(&fake->exchange.small_body);
+		fake_exchange_free(fake);
+	}
 }
 END_TEST
 
@@ -158,26 +181,33 @@ END_TEST
 static const struct {
 	const char *header;
 	const char *key_id; /* NULL: refused */
+	bool is_secure;
 } headers[] = {
-	{NAME "KEY." HEX, "KEY"},
-	{"a=b; " NAME "KEY." HEX "; c=d", "KEY"},
-	{NAME "a.b%3Bc%22." HEX, "a.b;c\""},
-	{"a=b, " NAME "KEY." HEX, "KEY"},
-	{NAME "KEY." HEX ", " NAME "KEY." HEX, NULL},
-	{NAME "KEY." HEX ";" NAME, NULL},
-	{NAME "." HEX, NULL},
-	{NAME "KEY." HEX "0", NULL},
-	{NAME "KEY%." HEX, NULL},
-	{NAME "KEY" HEX, NULL},
-	{"x" NAME "KEY." HEX, NULL},
-	{"", NULL},
+	{"__Host-" NAME "KEY." HEX, "KEY", true},
+	{"__Host-" NAME "KEY." HEX "; " NAME "OTHER." HEX, "KEY", true},
+	{"__Host-" NAME "KEY." HEX "; __Host-" NAME "KEY." HEX, NULL, true},
+	{NAME "KEY." HEX, NULL, true},
+	{"__Host-" NAME "KEY." HEX, NULL, false},
+	{"__Host-" NAME "OTHER." HEX "; " NAME "KEY." HEX, "KEY", false},
+	{NAME "KEY." HEX, "KEY", false},
+	{"a=b; " NAME "KEY." HEX "; c=d", "KEY", false},
+	{NAME "a.b%3Bc%22." HEX, "a.b;c\"", false},
+	{"a=b, " NAME "KEY." HEX, "KEY", false},
+	{NAME "KEY." HEX ", " NAME "KEY." HEX, NULL, false},
+	{NAME "KEY." HEX ";" NAME, NULL, false},
+	{NAME "." HEX, NULL, false},
+	{NAME "KEY." HEX "0", NULL, false},
+	{NAME "KEY%." HEX, NULL, false},
+	{NAME "KEY" HEX, NULL, false},
+	{"x" NAME "KEY." HEX, NULL, false},
+	{"", NULL, false},
 };
 
 START_TEST(a_header_names_one_session_or_none)
 {
 	struct session_cookie found;
-	const bool is_good =
-		session_cookie_parse(span_text(headers[_i].header), fixture.arena, &found);
+	const bool is_good = session_cookie_parse(
+		span_text(headers[_i].header), headers[_i].is_secure, fixture.arena, &found);
 	ck_assert_int_eq(is_good, headers[_i].key_id != NULL);
 	if (!is_good)
 		return;
@@ -185,14 +215,16 @@ START_TEST(a_header_names_one_session_or_none)
 	struct session_cookie again;
 	struct buffer printed;
 	buffer_init(&printed, 4096);
-	session_cookie_print(&found, true, &printed);
+	session_cookie_print(&found, headers[_i].is_secure, &printed);
 	struct span rest = buffer_span(&printed);
 	struct span pair = {NULL, 0};
 	span_split(&rest, ';', &pair);
-	ck_assert(session_cookie_parse(pair, fixture.arena, &again));
+	ck_assert(session_cookie_parse(pair, headers[_i].is_secure, fixture.arena, &again));
 	ck_assert(span_equal(again.key_id, found.key_id));
 	ck_assert_mem_eq(again.bytes, found.bytes, sizeof(found.bytes));
-	ck_assert(span_ends_text(rest, "; HttpOnly; SameSite=Strict; Secure"));
+	ck_assert(span_equal_text(rest,
+		headers[_i].is_secure ? " Path=/; Max-Age=86400; HttpOnly; SameSite=Strict; Secure"
+				      : " Path=/; Max-Age=86400; HttpOnly; SameSite=Strict"));
 	buffer_release(&printed);
 }
 END_TEST
@@ -207,6 +239,7 @@ Suite *test_session_cookie_suite(void)
 	tcase_add_test(tcase, a_session_that_is_not_used_ends);
 	tcase_add_test(tcase, a_session_that_is_used_ends_after_a_day);
 	tcase_add_test(tcase, a_session_from_the_future_has_ended);
+	tcase_add_test(tcase, the_body_of_a_refused_sign_in_is_wiped_too);
 	tcase_add_test(tcase, a_link_ends_after_five_minutes);
 	tcase_add_test(tcase, a_long_request_ends_with_its_session);
 	tcase_add_test(tcase, a_key_has_a_bounded_number_of_sessions);

@@ -139,6 +139,43 @@ START_TEST(a_stop_in_the_middle_of_an_event_leaves_it_readable)
 }
 END_TEST
 
+static void rename_bucket(void)
+{
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/api/repos/move", NULL,
+		"{\"fromRepo\":\"main/bkt\",\"toRepo\":\"main/moved\",\"type\":\"bucket\"}");
+}
+
+START_TEST(a_bucket_with_a_new_name_renames_its_runs)
+{
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/s", NULL, "{}");
+	follow("/-/events?runs=1&replicas=bkt/r");
+	rename_bucket();
+	hear("event: run_removed\ndata: {\"bucket\":\"bkt\",\"run\":\"r\"}\n\n");
+	hear("event: run\ndata: {\"bucket\":\"moved\",\"run\":\"r\"");
+	hear("event: run_removed\ndata: {\"bucket\":\"bkt\",\"run\":\"s\"}\n\n");
+	hear("event: run\ndata: {\"bucket\":\"moved\",\"run\":\"s\"");
+	hear("event: reset\ndata: {\"reason\":\"run_removed\",\"run\":\"bkt/r\"}\n\n");
+	ck_assert_uint_eq(count("event: reset"), 1);
+}
+END_TEST
+
+START_TEST(a_key_that_cannot_be_told_of_a_new_name_begins_anew_once)
+{
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/s", NULL, "{}");
+	const char *const root = fixture.token;
+	fixture.token = face_fixture_key(&fixture, "main", NULL);
+	follow("/-/events?runs=1");
+	fixture.token = root;
+	rename_bucket();
+	hear("event: reset\ndata: {\"reason\":\"bucket_removed\"}\n\n");
+	face_fixture_expect(
+		&fixture, 200, METHOD_PUT, "/v1/runs/moved/s/settings", NULL, "{\"keep_steps\":9}");
+	hear("event: run\ndata: {\"bucket\":\"moved\",\"run\":\"s\"");
+	ck_assert_uint_eq(count("event: reset"), 1);
+	ck_assert_uint_eq(count("\"bucket\":\"bkt\""), 0);
+}
+END_TEST
+
 START_TEST(a_reader_that_missed_changes_of_runs_begins_anew)
 {
 	struct run_feed *const feed = store_run_feed(fixture.store);
@@ -185,6 +222,8 @@ Suite *test_live_events_suite(void)
 	tcase_add_test(tests, a_stream_begins_with_hello_and_tells_only_what_comes_later);
 	tcase_add_test(tests, an_event_of_many_replicas_is_whole_and_has_each_once);
 	tcase_add_test(tests, a_stop_in_the_middle_of_an_event_leaves_it_readable);
+	tcase_add_test(tests, a_bucket_with_a_new_name_renames_its_runs);
+	tcase_add_test(tests, a_key_that_cannot_be_told_of_a_new_name_begins_anew_once);
 	tcase_add_test(tests, a_reader_that_missed_changes_of_runs_begins_anew);
 	tcase_add_test(tests, a_reader_that_missed_removals_begins_anew);
 	suite_add_tcase(suite, tests);

@@ -56,6 +56,33 @@ START_TEST(tokens_go_there_and_back)
 }
 END_TEST
 
+START_TEST(shared_tokens_name_no_key)
+{
+	struct fetch_token token = make_token(1);
+	struct fetch_token back;
+	struct buffer text;
+	uint8_t bytes[64] = {2, 4 | 2};
+	token.is_shared = true;
+	ck_assert(fetch_token_parse(print(&token, &text), key, &back));
+	ck_assert(back.is_shared);
+	ck_assert_uint_eq(back.key_id_len, 0);
+	buffer_release(&text);
+	/* An inline token; total 9, no key, version 1, length 9. */
+	bytes[18] = 9;
+	bytes[23] = 1;
+	bytes[31] = 9;
+	ck_assert(fetch_token_decode(span_of(bytes, 35), &back));
+	ck_assert(back.is_shared);
+	memmove(bytes + 24, bytes + 23, 12);
+	bytes[22] = 1; /* a key */
+	ck_assert(!fetch_token_decode(span_of(bytes, 36), &back));
+	bytes[1] = 2;
+	ck_assert(fetch_token_decode(span_of(bytes, 36), &back));
+	bytes[1] = 8 | 2;
+	ck_assert(!fetch_token_decode(span_of(bytes, 36), &back));
+}
+END_TEST
+
 START_TEST(inline_tokens_go_there_and_back)
 {
 	const struct fetch_token token = {.expires_s = 5,
@@ -230,6 +257,7 @@ Suite *test_fetch_token_suite(void)
 	Suite *const suite = suite_create("fetch_token");
 	TCase *const plain = tcase_create("plain");
 	tcase_add_loop_test(plain, tokens_go_there_and_back, 0, 4);
+	tcase_add_test(plain, shared_tokens_name_no_key);
 	tcase_add_test(plain, inline_tokens_go_there_and_back);
 	tcase_add_test(plain, nothing_of_a_token_can_be_read);
 	tcase_add_test(plain, altered_tokens_are_refused);

@@ -480,6 +480,84 @@ START_TEST(urls_end)
 }
 END_TEST
 
+/* The clock of the fixture begins at a full hour. */
+START_TEST(shared_urls_are_the_same_for_all)
+{
+	struct asked asked;
+	uint64_t first;
+	uint64_t last;
+	open_fixture(&asked, LEN);
+	asked.fixture.context.shared_urls = true;
+	const char *const target = middle_url(&asked, &first, &last);
+	const struct grant grant = {.bucket = span_text("bkt"), .permissions = PERMISSION_READ};
+	asked.fixture.token = face_fixture_xet_token(&asked.fixture, "bkt",
+		face_fixture_key(&asked.fixture, "main", &grant), false, TOKEN_SECONDS);
+	const int64_t begin_ms = asked.clock.now_ms;
+	asked.clock.now_ms = begin_ms + (INT64_C(3600) - 1) * 1000;
+	ck_assert_str_eq(middle_url(&asked, &first, &last), target);
+	asked.clock.now_ms = begin_ms + INT64_C(3600) * 1000;
+	ck_assert_str_ne(middle_url(&asked, &first, &last), target);
+	struct fake_exchange *fake = fetch(&asked, 200, target, NULL);
+	ck_assert_uint_eq(fake->body.len, last - first + 1);
+	face_fixture_assert_header(fake, "Cache-Control", "private, max-age=3600, immutable");
+	fake_exchange_free(fake);
+	asked.fixture.context.shared_cache = true;
+	fake = fetch(&asked, 200, target, NULL);
+	face_fixture_assert_header(fake, "Cache-Control", "public, max-age=3600, immutable");
+	fake_exchange_free(fake);
+	asked.clock.now_ms = begin_ms + INT64_C(7200) * 1000;
+	expect_fetch(&asked, 403, target, NULL);
+	close_fixture(&asked);
+}
+END_TEST
+
+START_TEST(shared_urls_outlive_keys_and_nothing_else)
+{
+	struct asked asked;
+	uint64_t first;
+	uint64_t last;
+	open_fixture(&asked, LEN);
+	struct api_context *const context = &asked.fixture.context;
+	struct error err = {0};
+	const char *const key = face_fixture_key(&asked.fixture, "main", NULL);
+	const struct span id =
+		keyring_find_token(asked.fixture.keyring, span_text(key), asked.fixture.arena)
+			->key_id;
+	const char *const token =
+		face_fixture_xet_token(&asked.fixture, "bkt", key, false, TOKEN_SECONDS);
+	const char *const of_owner = middle_url(&asked, &first, &last);
+	asked.fixture.token = token;
+	const char *const of_key = middle_url(&asked, &first, &last);
+	context->shared_urls = true;
+	const char *const target = middle_url(&asked, &first, &last);
+	ck_assert_int_eq(keyring_revoke(asked.fixture.keyring, id, &err), 0);
+	char reconstruction[200];
+	snprintf(reconstruction, sizeof(reconstruction), "/xet/v2/reconstructions/%s", asked.hash);
+	asked.fixture.token = token;
+	face_fixture_expect(&asked.fixture, 401, METHOD_GET, reconstruction, NULL, "");
+	expect_fetch(&asked, 403, of_key, NULL);
+	expect_fetch(&asked, 200, of_owner, NULL);
+	expect_fetch(&asked, 200, target, NULL);
+	/* What one caller was told is never public. */
+	context->shared_cache = true;
+	struct fake_exchange *const fake = fetch(&asked, 200, of_owner, NULL);
+	face_fixture_assert_header(fake, "Cache-Control", "private, max-age=1800");
+	fake_exchange_free(fake);
+	expect_fetch(&asked, 403, target, "bytes=0-0");
+	char *const forged = arena_text(asked.fixture.arena, span_text(target));
+	forged[strlen(forged) - 3] ^= 1;
+	expect_fetch(&asked, 403, forged, NULL);
+	context->shared_urls = false;
+	expect_fetch(&asked, 403, target, NULL);
+	context->shared_urls = true;
+	asked.fixture.token = face_fixture_root_token;
+	face_fixture_expect(&asked.fixture, 204, METHOD_DELETE, "/bkt/a", NULL, "");
+	face_fixture_expect(&asked.fixture, 204, METHOD_DELETE, "/bkt", NULL, "");
+	expect_fetch(&asked, 403, target, NULL);
+	close_fixture(&asked);
+}
+END_TEST
+
 START_TEST(telemetry_and_health_are_answered_at_once)
 {
 	struct asked asked;
@@ -514,6 +592,8 @@ Suite *test_xet_fetch_suite(void)
 	tcase_add_test(plain, a_url_permits_its_bytes_alone);
 	tcase_add_test(plain, several_ranges_are_one_multipart_reply);
 	tcase_add_test(plain, urls_end);
+	tcase_add_test(plain, shared_urls_are_the_same_for_all);
+	tcase_add_test(plain, shared_urls_outlive_keys_and_nothing_else);
 	tcase_add_test(plain, telemetry_and_health_are_answered_at_once);
 	suite_add_tcase(suite, plain);
 	return suite;

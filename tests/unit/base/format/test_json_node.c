@@ -13,6 +13,25 @@ static struct json_node *parse(const char *text)
 	return root;
 }
 
+START_TEST(wiped_texts_are_zeros)
+{
+	static const uint8_t zeros[6];
+	struct json_node *const root =
+		parse("{\"s\":\"secret\",\"a\":[{\"t\":\"tokens\"}],\"n\":1}");
+	struct span texts[2];
+	const struct json_node *const inner = json_node_at(json_node_member(root, "a"), 0);
+	ck_assert(json_node_text(json_node_member(root, "s"), &texts[0]));
+	ck_assert(json_node_text(json_node_member(inner, "t"), &texts[1]));
+	json_node_wipe(root);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(texts[i].len, sizeof(zeros));
+		ck_assert_mem_eq(texts[i].data, zeros, sizeof(zeros));
+	}
+	json_node_free(root);
+	json_node_wipe(NULL);
+}
+END_TEST
+
 START_TEST(members_and_types)
 {
 	struct json_node *const root = parse(
@@ -261,6 +280,7 @@ Suite *test_json_node_suite(void)
 	Suite *const suite = suite_create("json_node");
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, members_and_types);
+	tcase_add_test(tc, wiped_texts_are_zeros);
 	tcase_add_test(tc, absent_nodes_are_of_no_type);
 	tcase_add_loop_test(
 		tc, whole_numbers_are_as_written, 0, sizeof number_rows / sizeof number_rows[0]);

@@ -184,6 +184,7 @@ static const struct command_case {
 		{{"PUT /v1/runs/b/r/settings", 200, "{\"settings\":{\"keep_steps\":8}}"}}},
 	{command_steps, COMMAND_STEPS, "b/r",
 		"GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\nGET /v1/runs/b/r/steps?from=4\n",
+		"  step  published                 digest                                     forms\n"
 		"     3  2026-01-02T03:04:05.000Z  " DIGEST "  removed\n"
 		"     4  2026-01-02T03:04:06.000Z  " DIGEST
 		"  delta 1.2 kB  it-4  FAILED: bits differ",

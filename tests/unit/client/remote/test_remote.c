@@ -112,6 +112,43 @@ static int head(struct remote_object_facts *facts, struct error *err)
 	return result;
 }
 
+static enum sink_result drop(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	(void)sink;
+	(void)bytes;
+	(void)err;
+	return SINK_TAKEN;
+}
+
+/* An answer of another status, none, a short one, a long one and a whole one to a range. */
+static const struct {
+	int status;
+	uint64_t offset;
+	uint64_t size;
+	const char *body;
+} SECRET_ANSWERS[] = {
+	{403, 0, 4, ""}, {0, 0, 4, ""}, {200, 0, 4, ""}, {200, 0, 4, "bytes"}, {200, 1, 4, "byte"}};
+
+/* The query of a URL may have a signature that is a secret. */
+START_TEST(no_message_has_the_query_of_a_url)
+{
+	struct error err = {0};
+	struct body_sink sink = {.write = drop};
+	const struct remote_object_range range = {.target = "/v1/object?v=1&sign=secret",
+		.offset = SECRET_ANSWERS[_i].offset,
+		.size = SECRET_ANSWERS[_i].size,
+		.whole = SECRET_ANSWERS[_i].offset == 0};
+	statuses[0] = SECRET_ANSWERS[_i].status;
+	statuses[1] = SECRET_ANSWERS[_i].status;
+	body = SECRET_ANSWERS[_i].body;
+	struct remote *const remote = remote_new(&options, &err);
+	ck_assert_int_eq(remote_object_get(remote, &range, &sink, &err), -1);
+	remote_free(remote);
+	ck_assert_msg(strstr(err.text, "/v1/object") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "secret") == NULL, "%s", err.text);
+}
+END_TEST
+
 START_TEST(the_head_of_an_object_says_what_it_is)
 {
 	struct error err = {0};
@@ -191,6 +228,8 @@ Suite *test_remote_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, what_may_pass_is_tried_again_and_nothing_else, 0,
 		sizeof FAILURES / sizeof FAILURES[0]);
+	tcase_add_loop_test(tests, no_message_has_the_query_of_a_url, 0,
+		sizeof SECRET_ANSWERS / sizeof SECRET_ANSWERS[0]);
 	tcase_add_test(tests, tries_run_out);
 	tcase_add_test(tests, a_server_that_says_when_is_asked_then);
 	tcase_add_test(tests, the_head_of_an_object_says_what_it_is);

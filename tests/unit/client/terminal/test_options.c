@@ -172,6 +172,9 @@ static const struct {
 	{COMMAND_LS, {"-rf", NULL}, "no flag -rf"}, /* f is another command's */
 	{COMMAND_LS, {"-long", NULL}, "did you mean --long?"},
 	{COMMAND_LS, {"-rq=1", NULL}, "no flag -rq"},
+	{COMMAND_WATCH, {"--run", "b/r", NULL},
+		"no flag --run; write the run without it: BUCKET/RUN"},
+	{COMMAND_STEPS, {"--run=b/r", NULL}, "write the run without it"},
 	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
 	{COMMAND_PUBLISH, {"--once", NULL}, "--once"}, /* a flag of another command */

@@ -39,7 +39,7 @@ static void take(struct watch_model *model, const struct watch_worker *workers, 
 	struct watch_fleet fleet = {.is_listed = true, .count = count};
 	fleet.workers = memory_copy(workers, count * sizeof(*workers));
 	for (size_t i = 0; i < count; i++)
-		fleet.states[workers[i].state]++;
+		fleet.counts.states[workers[i].state]++;
 	watch_model_take_fleet(model, &fleet);
 	ck_assert_ptr_null(fleet.workers);
 }
@@ -102,7 +102,7 @@ START_TEST(counts_alone_keep_the_workers)
 {
 	struct watch_model model = {.has_run = true, .run = {.has_head = true, .head = 9}};
 	const struct watch_worker workers[] = {worker_of("a", REPLICA_READY, 1)};
-	struct watch_fleet counts = {.has_oldest = true, .oldest = 4};
+	struct watch_fleet counts = {.counts = {.has_oldest = true, .oldest = 4}};
 	take(&model, workers, 1);
 	watch_model_take_fleet(&model, &counts);
 	ck_assert_uint_eq(model.fleet.count, 1);

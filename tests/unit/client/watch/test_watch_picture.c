@@ -15,7 +15,7 @@ static void fill(struct watch_model *model)
 		.run = {.epoch = 3, .has_head = true, .head = 9, .has_step = true}};
 	model->fleet.workers = memory_new_array(WORKERS, sizeof(*model->fleet.workers));
 	model->fleet.count = WORKERS;
-	model->fleet.states[REPLICA_READY] = WORKERS;
+	model->fleet.counts.states[REPLICA_READY] = WORKERS;
 	for (size_t i = 0; i < WORKERS; i++) {
 		struct watch_worker *const worker = &model->fleet.workers[i];
 		snprintf(worker->id, sizeof(worker->id), "node-%02zu", i);
@@ -71,8 +71,8 @@ START_TEST(reports_have_an_age)
 	struct watch_model model;
 	struct buffer out;
 	fill(&model);
-	model.fleet.has_report = _i == 1;
-	model.fleet.oldest_report_s = 574;
+	model.fleet.counts.has_report = _i == 1;
+	model.fleet.counts.oldest_report_s = 574;
 	buffer_init(&out, TEXT_MAX_BYTES);
 	watch_picture_draw(&view, &model, "\n", &out);
 	ck_assert_ptr_nonnull(strstr(buffer_text(&out),

@@ -68,6 +68,18 @@ START_TEST(the_end_of_a_run_keeps_its_names)
 }
 END_TEST
 
+START_TEST(a_run_with_a_new_name_is_told_after_the_end_of_the_old_one)
+{
+	run_feed_note_end(feed, 5, span_text("models"), span_text("policy"));
+	run_feed_note(feed, 5);
+	run_feed_note(feed, 5);
+	run_feed_show(feed);
+	ck_assert_uint_eq(read_since(0, ROOM), 2);
+	ck_assert(changes[0].has_ended && !changes[1].has_ended);
+	ck_assert(changes[1].run == 5);
+}
+END_TEST
+
 START_TEST(a_reader_too_far_behind_is_told)
 {
 	struct run_feed_page page = {.limit = ROOM};
@@ -94,6 +106,7 @@ Suite *test_run_feed_suite(void)
 	tcase_add_test(tests, notes_are_shown_together_and_each_run_once);
 	tcase_add_test(tests, pages_go_on_where_the_last_one_ended);
 	tcase_add_test(tests, the_end_of_a_run_keeps_its_names);
+	tcase_add_test(tests, a_run_with_a_new_name_is_told_after_the_end_of_the_old_one);
 	tcase_add_test(tests, a_reader_too_far_behind_is_told);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -7,7 +7,15 @@
 
 #include "storage/run_tables/replica_table.h"
 
-enum { RUN = 7, OTHER = 9, LEASE_MS = 60000, DOCUMENT_MAX = 4096, ROOM = 8, MANY = 5000 };
+enum {
+	RUN = 7,
+	OTHER = 9,
+	LEASE_MS = 60000,
+	DOCUMENT_MAX = 4096,
+	ROOM = 8,
+	MANY = 5000,
+	PIECE = 200
+};
 
 static struct replica_table *table;
 static struct clock_fake fake;
@@ -233,17 +241,87 @@ START_TEST(a_fleet_is_counted_around_the_step_to_serve)
 	put(RUN, "b", 5);
 	put(RUN, "c", 6);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.states[REPLICA_READY], 3);
-	ck_assert_uint_eq(fleet.oldest, 3);
+	ck_assert_uint_eq(fleet.counts.states[REPLICA_READY], 3);
+	ck_assert_uint_eq(fleet.counts.oldest, 3);
 	ck_assert_uint_eq(fleet.newest, 6);
 	ck_assert_uint_eq(fleet.behind, 1);
 	fake.now_ms += LEASE_MS;
 	put(RUN, "c", 7);
 	replica_table_fleet(table, RUN, 5, &fleet);
-	ck_assert_uint_eq(fleet.expired, 2);
-	ck_assert(fleet.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
+	ck_assert_uint_eq(fleet.counts.expired, 2);
+	ck_assert(fleet.counts.oldest == 7 && fleet.newest == 7 && fleet.behind == 0);
 	replica_table_fleet(table, OTHER, 5, &fleet);
-	ck_assert(!fleet.has_oldest && fleet.expired == 0);
+	ck_assert(!fleet.counts.has_oldest && fleet.counts.expired == 0);
+}
+END_TEST
+
+START_TEST(a_lease_that_ends_counts_at_once_and_is_a_change)
+{
+	struct replica_fleet fleet;
+	uint64_t of_all;
+	put(RUN, "a", 3);
+	fake.now_ms += LEASE_MS / 2;
+	put(RUN, "b", 5);
+	put(OTHER, "c", 5);
+	put(RUN, "a", 3); /* its lease now ends with the others */
+	fake.now_ms += LEASE_MS / 2;
+	put(RUN, "b", 5);
+	replica_table_fleet(table, RUN, 5, &fleet);
+	ck_assert_uint_eq(fleet.counts.expired, 0);
+	fake.now_ms += LEASE_MS / 2;
+	const uint64_t seen = replica_table_last_change(table, RUN, &of_all);
+	replica_table_fleet(table, RUN, 5, &fleet);
+	ck_assert(fleet.counts.expired == 1 && fleet.counts.states[REPLICA_READY] == 1);
+	ck_assert(fleet.counts.oldest == 5 && fleet.behind == 0);
+	ck_assert_str_eq(changed_since(seen), "a!");
+	ck_assert_uint_eq(replica_table_count(table), 1);
+	replica_table_remove(table, RUN, span_text("a"));
+	replica_table_remove_run(table, OTHER);
+	replica_table_fleet(table, RUN, 5, &fleet);
+	ck_assert(fleet.counts.expired == 0 && fleet.counts.states[REPLICA_READY] == 1);
+	ck_assert_uint_eq(replica_table_count(table), 1);
+}
+END_TEST
+
+/* Reads all that changed in pieces. Returns how many replicas there were. */
+static size_t read_in_pieces(uint64_t after, size_t *out_looked_at)
+{
+	struct replica_entry *const entries = arena_take_array(arena, PIECE, sizeof(*entries));
+	struct replica_changes changes = {
+		.run = RUN, .after = after, .until = now(RUN), .limit = PIECE, .has_more = true};
+	size_t told = 0;
+	*out_looked_at = 0;
+	while (changes.has_more) {
+		replica_table_changed(table, &changes, arena, entries);
+		told += changes.count;
+		*out_looked_at += changes.looked_at;
+	}
+	return told;
+}
+
+START_TEST(a_piece_costs_what_it_holds)
+{
+	char id[16];
+	size_t looked_at;
+	for (int i = 0; i < MANY; i++) {
+		snprintf(id, sizeof(id), "r%d", i);
+		put(RUN, id, 1);
+	}
+	/* each piece looks at one more than it has */
+	ck_assert_uint_eq(read_in_pieces(0, &looked_at), MANY);
+	ck_assert_uint_le(looked_at, MANY + MANY / PIECE);
+	/* all have reported again, some times: their old places are empty now */
+	for (int i = 0; i < 4 * MANY - 1000; i++) {
+		snprintf(id, sizeof(id), "r%d", i % MANY);
+		put(RUN, id, 2);
+	}
+	ck_assert_uint_eq(read_in_pieces(0, &looked_at), MANY);
+	ck_assert_uint_le(looked_at, 2 * MANY + MANY / PIECE + 1);
+	/* one that is up to date looks only at what came later */
+	const uint64_t seen = now(RUN);
+	put(RUN, "r0", 3);
+	ck_assert_uint_eq(read_in_pieces(seen, &looked_at), 1);
+	ck_assert_uint_eq(looked_at, 1);
 }
 END_TEST
 
@@ -261,6 +339,8 @@ Suite *test_replica_changes_suite(void)
 	tcase_add_test(tests, a_repeated_report_moves_no_run);
 	tcase_add_test(tests, what_changes_while_a_reader_reads_is_for_the_next_time);
 	tcase_add_test(tests, a_fleet_is_counted_around_the_step_to_serve);
+	tcase_add_test(tests, a_lease_that_ends_counts_at_once_and_is_a_change);
+	tcase_add_test(tests, a_piece_costs_what_it_holds);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

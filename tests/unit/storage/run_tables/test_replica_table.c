@@ -104,48 +104,43 @@ START_TEST(a_longer_lease_must_be_saved)
 }
 END_TEST
 
-START_TEST(leases_are_counted_until_their_ends_are_seen)
+static void expect_age(int64_t run, bool has_report, uint64_t age_s)
 {
-	(void)put("a", 1, NONE);
-	(void)put("b", 1, NONE);
-	(void)put_into(RUN + 1, "c", 1, NONE, &(bool){false});
-	ck_assert_uint_eq(replica_table_leases(table), 3);
-	fake.now_ms += LEASE_MS;
-	(void)put("a", 1, NONE);
-	ck_assert_uint_eq(replica_table_leases(table), 3);
-	replica_table_note_expired(table);
-	replica_table_note_expired(table);
-	ck_assert_uint_eq(replica_table_leases(table), 1);
-	(void)put("b", 1, NONE); /* it is back */
-	ck_assert_uint_eq(replica_table_leases(table), 2);
-	replica_table_remove_run(table, RUN + 1); /* with one that has ended */
-	replica_table_remove(table, RUN, span_text("b"));
-	ck_assert_uint_eq(replica_table_leases(table), 1);
-	fake.now_ms += LEASE_MS;
-	replica_table_note_expired(table);
-	replica_table_remove(table, RUN, span_text("a"));
-	ck_assert_uint_eq(replica_table_leases(table), 0);
+	const struct replica_page page = {.run = run};
+	struct replica_fleet fleet;
+	struct fleet_counts counts = {.expired = 0};
+	replica_table_fleet(table, run, 1, &fleet);
+	(void)replica_table_page(table, &page, fixture.arena, NULL, &counts);
+	ck_assert(fleet.counts.has_report == has_report && counts.has_report == has_report);
+	ck_assert_uint_eq(fleet.counts.oldest_report_s, age_s);
+	ck_assert_uint_eq(counts.oldest_report_s, age_s);
 }
-END_TEST
 
 START_TEST(the_oldest_report_is_one_under_a_lease)
 {
-	const struct replica_page page = {.run = RUN};
-	struct replica_fleet fleet;
-	struct replica_list_message list = {.count = 0};
 	(void)put("lost", 1, NONE);
 	fake.now_ms += LEASE_MS;
-	replica_table_fleet(table, RUN, 1, &fleet);
-	ck_assert(!fleet.has_report);
+	expect_age(RUN, false, 0);
+	expect_age(RUN + 1, false, 0);
 	(void)put("a", 1, NONE);
 	fake.now_ms += 7000;
 	(void)put("b", 1, NONE);
+	(void)put("c", 1, NONE);
 	fake.now_ms += 5500;
-	replica_table_fleet(table, RUN, 1, &fleet);
-	ck_assert(fleet.has_report && fleet.oldest_report_s == 12);
+	expect_age(RUN, true, 12);
 	(void)put("a", 1, NONE);
-	(void)replica_table_page(table, &page, fixture.arena, NULL, &list);
-	ck_assert(list.has_report && list.oldest_report_s == 5);
+	expect_age(RUN, true, 5);
+	replica_table_remove(table, RUN, span_text("b"));
+	expect_age(RUN, true, 5);
+	replica_table_remove(table, RUN, span_text("c"));
+	expect_age(RUN, true, 0);
+	(void)put("lost", 2, NONE);
+	fake.now_ms += LEASE_MS - 1;
+	(void)put("lost", 2, NONE);
+	fake.now_ms += 1000; /* the lease of a has ended */
+	expect_age(RUN, true, 1);
+	replica_table_remove_run(table, RUN);
+	expect_age(RUN, false, 0);
 }
 END_TEST
 
@@ -252,7 +247,7 @@ START_TEST(there_are_at_most_so_many)
 }
 END_TEST
 
-static void add_row(const char *id, int64_t run)
+static void add_row(const char *id, int64_t run, int64_t updated_ms)
 {
 	struct buffer document;
 	buffer_init(&document, DOCUMENT_MAX);
@@ -260,13 +255,13 @@ static void add_row(const char *id, int64_t run)
 		&(struct replica_message){.state = REPLICA_READY, .has_step = true, .step = 5},
 		&document);
 	const struct span text = buffer_span(&document);
-	ck_assert_int_eq(
-		fixture_run(fixture.store,
-			arena_format(fixture.arena,
-				"INSERT INTO replicas VALUES (%lld, CAST('%s' AS BLOB),"
-				" CAST('%.*s' AS BLOB), 60000, 1, 2)",
-				(long long)run, id, (int)text.len, (const char *)text.data),
-			&err),
+	ck_assert_int_eq(fixture_run(fixture.store,
+				 arena_format(fixture.arena,
+					 "INSERT INTO replicas VALUES (%lld, CAST('%s' AS BLOB),"
+					 " CAST('%.*s' AS BLOB), 60000, 1, %lld)",
+					 (long long)run, id, (int)text.len, (const char *)text.data,
+					 (long long)updated_ms),
+				 &err),
 		0);
 	buffer_release(&document);
 }
@@ -275,8 +270,8 @@ START_TEST(a_start_loads_those_of_the_runs_there_are)
 {
 	struct replica_entry entry;
 	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "ended", NULL, &err), 0);
-	add_row("a", 1);
-	add_row("b", 2);
+	add_row("a", 1, 2);
+	add_row("b", 2, 2);
 	ck_assert_int_eq(
 		fixture_run(fixture.store, "UPDATE runs SET name = NULL WHERE id = 2", &err), 0);
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -296,6 +291,26 @@ START_TEST(a_start_loads_those_of_the_runs_there_are)
 }
 END_TEST
 
+/* Nothing newer is known of a worker until it reports. */
+START_TEST(a_start_knows_how_old_the_reports_are)
+{
+	const int64_t wall_ms = fake.source.wall_ms(&fake.source);
+	bool saved;
+	add_row("a", 1, wall_ms - 30000);
+	add_row("b", 1, wall_ms - 50000);
+	add_row("c", 1, wall_ms - 40000);
+	struct db *const db = store_reader_take(fixture.store, &err);
+	ck_assert_int_eq(replica_table_load(table, db, &err), 0);
+	store_reader_give(fixture.store, db);
+	expect_age(1, true, 50);
+	ck_assert_int_eq(put_into(1, "a", 5, NONE, &saved), 0);
+	expect_age(1, true, 50);
+	ck_assert_int_eq(put_into(1, "c", 5, NONE, &saved), 0);
+	ck_assert_int_eq(put_into(1, "b", 5, NONE, &saved), 0);
+	expect_age(1, true, 0);
+}
+END_TEST
+
 Suite *test_replica_table_suite(void);
 Suite *test_replica_table_suite(void)
 {
@@ -305,7 +320,6 @@ Suite *test_replica_table_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, a_row_with_a_lower_step_protects_more);
 	tcase_add_test(tests, a_longer_lease_must_be_saved);
-	tcase_add_test(tests, leases_are_counted_until_their_ends_are_seen);
 	tcase_add_test(tests, the_oldest_report_is_one_under_a_lease);
 	tcase_add_test(tests, what_could_not_be_saved_is_saved_later);
 	tcase_add_test(tests, the_lowest_wanted_steps_are_told_in_order);
@@ -314,6 +328,7 @@ Suite *test_replica_table_suite(void)
 	tcase_add_test(tests, an_expired_one_is_shown_for_an_hour);
 	tcase_add_test(tests, there_are_at_most_so_many);
 	tcase_add_test(tests, a_start_loads_those_of_the_runs_there_are);
+	tcase_add_test(tests, a_start_knows_how_old_the_reports_are);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -278,8 +278,8 @@ START_TEST(replicas_are_listed_in_pages)
 		list.replicas[0].behind_steps == 0);
 	ck_assert(span_equal_text(list.replicas[1].id, "w1") && list.replicas[1].expired);
 	ck_assert(span_equal_text(list.next, "w2") && list.head == 3 && list.lease_s == 120);
-	ck_assert(list.states[REPLICA_READY] == 2 && list.expired == 3 && list.has_oldest &&
-		list.oldest == 2);
+	ck_assert(list.counts.states[REPLICA_READY] == 2 && list.counts.expired == 3 &&
+		list.counts.has_oldest && list.counts.oldest == 2);
 	ck_assert_int_eq(list_replicas(list.next, 3, &list, &err), 0);
 	ck_assert(list.count == 2 && list.next.len == 0 &&
 		span_equal_text(list.replicas[0].id, "w3"));
@@ -345,7 +345,7 @@ START_TEST(many_workers_report_seldom)
 	ck_assert(!answer.expired && answer.lease_s == 412 && answer.report_s == 0);
 	ck_assert_int_eq(list_replicas(span_text(""), 3, &list, &err), 0);
 	ck_assert(list.report_s == 103 && list.lease_s == 412);
-	ck_assert(list.has_report && list.oldest_report_s == 411);
+	ck_assert(list.counts.has_report && list.counts.oldest_report_s == 411);
 	fixture.clock.now_ms += 1000;
 	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
 	ck_assert(answer.expired);
