@@ -131,6 +131,7 @@ void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *w
 {
 	print_optional_u64(writer, "oldest", counts->has_oldest, counts->oldest);
 	json_writer_u64(writer, "without_step", counts->without_step);
+	print_optional_u64(writer, "oldest_report_s", counts->has_report, counts->oldest_report_s);
 	json_writer_object(writer, "states");
 	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
 		json_writer_u64(writer, state_names[state], counts->states[state]);
@@ -144,6 +145,7 @@ void replica_list_message_print(const struct replica_list_message *list, struct 
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
 	json_writer_u64(&writer, "lease_s", list->lease_s);
+	json_writer_u64(&writer, "report_s", list->report_s);
 	print_optional_u64(&writer, "head", list->has_head, list->head);
 	rollback_message_print(&list->rollback, &writer);
 	fleet_counts_print(&list->counts, &writer);
@@ -215,7 +217,7 @@ static int optional_u64(const struct json_node *object, const char *name, bool *
 static int read_answer(const struct json_node *object, struct arena *arena,
 	struct replica_message *out, struct error *err)
 {
-	bool has_lease;
+	bool ignored;
 	if (message_optional_text(object, "id", REPLICA_ID_MAX_BYTES, arena, &out->id, err) != 0)
 		return -1;
 	if (message_time(object, "since", &out->since_ms, err) != 0 ||
@@ -224,7 +226,9 @@ static int read_answer(const struct json_node *object, struct arena *arena,
 	if (!message_absent(object, "expired") &&
 		!json_node_bool(json_node_member(object, "expired"), &out->expired))
 		return error_set(err, ERROR_INVALID, "\"expired\" must be true or false.");
-	if (optional_u64(object, "lease_s", &has_lease, &out->lease_s, err) != 0)
+	if (optional_u64(object, "lease_s", &ignored, &out->lease_s, err) != 0 ||
+		optional_u64(object, "report_s", &ignored, &out->report_s, err) != 0 ||
+		optional_u64(object, "passing_s", &ignored, &out->passing_s, err) != 0)
 		return -1;
 	if (optional_u64(object, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
@@ -306,6 +310,10 @@ static void print_answer(const struct replica_message *replica, struct json_writ
 	message_print_time(writer, "updated", replica->updated_ms);
 	json_writer_bool(writer, "expired", replica->expired);
 	json_writer_u64(writer, "lease_s", replica->lease_s);
+	if (replica->report_s > 0) {
+		json_writer_u64(writer, "report_s", replica->report_s);
+		json_writer_u64(writer, "passing_s", replica->passing_s);
+	}
 	print_optional_u64(writer, "head", replica->has_head, replica->head);
 	if (replica->has_staleness) {
 		json_writer_object(writer, "staleness");
@@ -347,7 +355,9 @@ static int read_list(const struct json_node *root, struct arena *arena,
 	if (message_u64(root, "lease_s", &out->lease_s, err) != 0 ||
 		optional_u64(root, "head", &out->has_head, &out->head, err) != 0)
 		return -1;
-	if (rollback_message_read(root, &out->rollback, err) != 0 ||
+	bool ignored;
+	if (optional_u64(root, "report_s", &ignored, &out->report_s, err) != 0 ||
+		rollback_message_read(root, &out->rollback, err) != 0 ||
 		read_counts(root, &out->counts, err) != 0)
 		return -1;
 	out->count = json_node_count(list);
@@ -365,7 +375,9 @@ static int read_counts(const struct json_node *root, struct fleet_counts *out, s
 	const struct json_node *const states = json_node_member(root, "states");
 	bool ignored;
 	if (optional_u64(root, "oldest", &out->has_oldest, &out->oldest, err) != 0 ||
-		optional_u64(root, "without_step", &ignored, &out->without_step, err) != 0)
+		optional_u64(root, "without_step", &ignored, &out->without_step, err) != 0 ||
+		optional_u64(
+			root, "oldest_report_s", &out->has_report, &out->oldest_report_s, err) != 0)
 		return -1;
 	for (int state = 0; state < REPLICA_STATE_COUNT; state++)
 		if (message_u64(states, state_names[state], &out->states[state], err) != 0)

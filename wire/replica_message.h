@@ -62,6 +62,10 @@ struct replica_message {
 	int64_t updated_ms; /* of its last report */
 	bool expired;
 	uint64_t lease_s;
+	/* only in the answer to a report, 0 from older servers: how often reports with nothing new
+	 * are to come, and for how long a worker is fetching or staging before it says so */
+	uint64_t report_s;
+	uint64_t passing_s;
 	bool has_head;
 	uint64_t head;
 	bool has_staleness; /* it holds a step and the run has a head */
@@ -97,7 +101,9 @@ struct fleet_counts {
 	uint64_t expired;
 	uint64_t without_step; /* 0 from older servers */
 	bool has_oldest;
-	uint64_t oldest; /* the lowest step that one holds */
+	uint64_t oldest;          /* the lowest step that one holds */
+	bool has_report;          /* one has a lease, and the server tells: */
+	uint64_t oldest_report_s; /* seconds since the earliest of their last reports */
 };
 /* Adds the members of an answer. */
 void fleet_counts_print(const struct fleet_counts *counts, struct json_writer *writer);
@@ -108,7 +114,8 @@ struct replica_list_message {
 	size_t count;
 	struct span next; /* empty: the last page */
 	/* about the whole run, the same on every page: */
-	uint64_t lease_s;
+	uint64_t lease_s;  /* of a replica that reports now */
+	uint64_t report_s; /* how often it is to report; 0 from older servers */
 	bool has_head;
 	uint64_t head;
 	struct rollback_message rollback;

@@ -89,16 +89,21 @@ static void say_summary(struct session *session, const struct replica_list_messa
 {
 	char head[32] = "no step yet";
 	char held[64] = "";
+	char age[WATCH_AGE_BYTES];
+	char reports[32 + WATCH_AGE_BYTES] = "";
 	if (list->has_head)
 		snprintf(head, sizeof(head), "head is step %" PRIu64, list->head);
 	if (list->rollback.is_on)
 		snprintf(held, sizeof(held), ", but the fleet is held at step %" PRIu64,
 			list->rollback.step);
+	watch_picture_format_age((int64_t)(list->counts.oldest_report_s * 1000), age);
+	if (list->counts.has_report)
+		snprintf(reports, sizeof(reports), "; reports up to %s old", age);
 	output_result(&session->output,
 		"%s%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64
-		", error %" PRIu64 ", expired %" PRIu64 ", without a step %" PRIu64,
+		", error %" PRIu64 ", expired %" PRIu64 ", without a step %" PRIu64 "%s",
 		head, held, list->counts.states[REPLICA_READY], list->counts.states[REPLICA_IDLE],
 		list->counts.states[REPLICA_FETCHING], list->counts.states[REPLICA_STAGING],
-		list->counts.states[REPLICA_ERROR], list->counts.expired,
-		list->counts.without_step);
+		list->counts.states[REPLICA_ERROR], list->counts.expired, list->counts.without_step,
+		reports);
 }

@@ -15,7 +15,7 @@
 #include "client/work/output.h"
 #include "wire/replica_message.h"
 
-enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 160, FAULT_BYTES = 1024 };
+enum { NAME_MAX_BYTES = 2048, FLEET_BYTES = 200, FAULT_BYTES = 1024 };
 
 /* Facts about a run that its run message does not contain. */
 struct facts {
@@ -29,6 +29,8 @@ struct facts {
 	uint64_t without_step;
 	bool has_oldest;
 	uint64_t oldest; /* the oldest step that a replica holds */
+	bool has_report;
+	uint64_t oldest_report_s; /* the age of what is longest ago that one with a lease said */
 };
 
 struct disk {
@@ -238,6 +240,8 @@ static int read_fleet(
 	facts->expired = count_of(root, "expired");
 	facts->without_step = count_of(root, "without_step");
 	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
+	facts->has_report =
+		json_node_u64(json_node_member(root, "oldest_report_s"), &facts->oldest_report_s);
 	json_node_free(root);
 	free(target);
 	return result;
@@ -278,6 +282,8 @@ static void say_json(
 	json_writer_u64(&line.writer, "replicas_expired", facts->expired);
 	if (knows_lag(run, facts))
 		json_writer_u64(&line.writer, "lag_steps", lag_of(run, facts));
+	if (facts->has_report)
+		json_writer_u64(&line.writer, "oldest_report_s", facts->oldest_report_s);
 	rollback_message_print(&run->rollback, &line.writer);
 	run_failed_adoption_print(&run->failed_adoption, &line.writer);
 	output_line_end(&line);
@@ -328,14 +334,18 @@ static void format_fleet(
 {
 	char without[48] = "";
 	char lag[48] = "";
+	char reports[48] = "";
 	if (facts->without_step > 0)
 		snprintf(without, sizeof(without), ", %" PRIu64 " without a step",
 			facts->without_step);
 	if (knows_lag(run, facts))
 		snprintf(lag, sizeof(lag), ", the slowest %" PRIu64 " behind", lag_of(run, facts));
-	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s",
+	if (facts->has_report)
+		snprintf(reports, sizeof(reports), ", reports up to %" PRIu64 " s old",
+			facts->oldest_report_s);
+	snprintf(out, FLEET_BYTES, "%" PRIu64 " replica%s, %" PRIu64 " in error%s%s%s",
 		facts->replicas, facts->replicas == 1 ? "" : "s", facts->states[REPLICA_ERROR],
-		without, lag);
+		without, lag, reports);
 }
 
 static void say_rollback(struct session *session, const struct run_message *run)

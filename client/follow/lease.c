@@ -1,6 +1,6 @@
-/* The thread prints the facts under the lock, sends them without it, and sleeps until the facts
- * change or a third of the lease has passed. After a failure it sleeps 1 s, doubling up to 32 s. It
- * uses a connection of its own without retries, because it repeats the report itself. */
+/* The thread prints the facts under the lock, sends them without it, and sleeps until a report is
+ * due (lease_news.h). It uses a connection of its own without retries, because it repeats the
+ * report itself. */
 #include "client/follow/lease.h"
 
 #include <limits.h>
@@ -12,17 +12,14 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/thread/lock.h"
 #include "client/follow/chunk_gift.h"
+#include "client/follow/lease_news.h"
 #include "client/remote/remote_json.h"
 #include "client/work/output.h"
 
-enum {
-	FIRST_LEASE_S = 30,
-	FAILED_PAUSE_MS = 1000,
-	FAILED_PAUSE_MOST_MS = 32 * 1000,
-	HOST_MAX_BYTES = 64
-};
+enum { HOST_MAX_BYTES = 64 };
 
 struct lease {
 	struct lease_params params;
@@ -36,13 +33,10 @@ struct lease {
 	struct lock lock;
 	struct lock_condition changed;
 	/* guarded by lock: */
-	/* its members error, files and folder are unused: these are in the next members */
-	struct lease_facts facts;
-	struct proven_files files;
-	char *folder; /* NULL: no files */
-	char error[ERROR_TEXT_BYTES];
-	bool fresh;          /* the facts are not sent yet */
-	int64_t asked_at_ms; /* monotonic, of the report in progress; 0: there is none */
+	struct lease_news news;
+	struct proven_files files; /* of the held step */
+	char *folder;              /* NULL: no files */
+	int64_t asked_at_ms;       /* monotonic, of the report in progress; 0: there is none */
 	bool stopping;
 	bool ended; /* the thread does nothing more */
 	pthread_t thread;
@@ -52,10 +46,13 @@ static bool wait_for_end(struct lease *lease);
 static void take_files(struct lease *lease, const struct lease_facts *facts);
 static void *lease_run(void *argument);
 static void print(const struct lease *lease, struct buffer *out);
-static uint64_t report(struct lease *lease, struct span body);
+static bool report(struct lease *lease, struct span body, struct lease_news_answer *out);
+static void read_answer(const struct json_node *answer, struct lease_news_answer *out);
 static void give_chunks(struct lease *lease, const struct json_node *answer);
 static void tell_once(struct lease *lease, const struct error *failure);
-static void wait_for_change(struct lease *lease, int64_t pause_ms);
+static void note_outcome(
+	struct lease *lease, bool is_taken, const struct lease_news_answer *answer);
+static bool is_due(struct lease *lease);
 static void sign_off(const struct lease *lease);
 static bool is_id_byte(char byte);
 
@@ -79,7 +76,7 @@ struct lease *lease_start(const struct lease_params *params)
 		lease->host[0] = '\0';
 	lock_init(&lease->lock, LOCK_LEASE);
 	lock_condition_init(&lease->changed);
-	lease->facts.state = REPLICA_IDLE;
+	lease_news_init(&lease->news, clock_monotonic_ms());
 	lock_thread_start(&lease->thread, "lease", lease_run, lease);
 	return lease;
 }
@@ -127,13 +124,19 @@ void lease_say(struct lease *lease, const struct lease_facts *facts)
 	ASSERT((facts->error != NULL) == (facts->state == REPLICA_ERROR));
 	if (lease == NULL)
 		return;
+	struct lease_news_facts said = {.state = facts->state,
+		.has_step = facts->has_step,
+		.step = facts->step,
+		.digest = facts->digest,
+		.has_wanted = facts->has_wanted,
+		.wanted = facts->wanted,
+		.has_pause = facts->has_step && facts->has_pause,
+		.pause_ms = facts->pause_ms};
+	if (facts->error != NULL)
+		snprintf(said.error, sizeof(said.error), "%s", facts->error);
 	lock_enter(&lease->lock);
-	lease->facts = *facts;
-	snprintf(
-		lease->error, sizeof(lease->error), "%s", facts->error != NULL ? facts->error : "");
-	lease->facts.error = NULL;
+	lease_news_say(&lease->news, &said, clock_monotonic_ms());
 	take_files(lease, facts);
-	lease->fresh = true;
 	lock_broadcast(&lease->changed);
 	lock_leave(&lease->lock);
 }
@@ -143,8 +146,6 @@ void lease_say(struct lease *lease, const struct lease_facts *facts)
 static void take_files(struct lease *lease, const struct lease_facts *facts)
 {
 	lock_assert_held(&lease->lock);
-	lease->facts.files = NULL;
-	lease->facts.folder = NULL;
 	if (facts->folder != NULL && lease->folder != NULL &&
 		strcmp(facts->folder, lease->folder) == 0)
 		return;
@@ -184,25 +185,19 @@ static void *lease_run(void *argument)
 {
 	struct lease *const lease = argument;
 	struct buffer body;
-	int64_t failed_pause_ms = FAILED_PAUSE_MS;
 	buffer_init(&body, REPLICA_MESSAGE_MAX_BYTES);
 	lock_enter(&lease->lock);
-	while (!lease->stopping || lease->fresh) {
+	while (is_due(lease)) {
+		struct lease_news_answer answer = {0};
 		buffer_reset(&body);
 		print(lease, &body);
-		lease->fresh = false;
+		lease_news_begin(&lease->news);
 		lease->asked_at_ms = clock_monotonic_ms();
 		lock_leave(&lease->lock);
-		const uint64_t lease_s = report(lease, buffer_span(&body));
+		const bool is_taken = report(lease, buffer_span(&body), &answer);
 		lock_enter(&lease->lock);
 		lease->asked_at_ms = 0;
-		if (lease_s == 0 && lease->stopping)
-			break;
-		wait_for_change(
-			lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
-		failed_pause_ms = lease_s > 0                    ? FAILED_PAUSE_MS
-			: failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms
-								 : failed_pause_ms;
+		note_outcome(lease, is_taken, &answer);
 	}
 	lease->ended = true;
 	lock_broadcast(&lease->changed);
@@ -215,8 +210,8 @@ static void *lease_run(void *argument)
 static void print(const struct lease *lease, struct buffer *out)
 {
 	lock_assert_held(&lease->lock);
-	const struct lease_facts *const facts = &lease->facts;
-	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
+	const struct lease_news_facts *const facts = &lease->news.now;
+	const struct span error = span_slice(span_text(facts->error), 0, REPLICA_ERROR_MAX_BYTES);
 	const struct replica_message message = {
 		.state = facts->state,
 		.has_step = facts->has_step,
@@ -229,32 +224,37 @@ static void print(const struct lease *lease, struct buffer *out)
 		.tensors =
 			span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
 		.host = span_text(lease->host),
-		.has_pause = facts->has_step && facts->has_pause,
+		.has_pause = facts->has_pause,
 		.pause_ms = facts->pause_ms,
 	};
 	replica_message_print_request(&message, out);
 }
 
-/* Sends the report. Returns the length of the lease in seconds, or 0 when the server did not accept
- * the report. */
-static uint64_t report(struct lease *lease, struct span body)
+/* Sends the report. Returns whether the server took it. */
+static bool report(struct lease *lease, struct span body, struct lease_news_answer *out)
 {
 	const struct remote_json_request request = {
 		.method = "PUT", .target = lease->target, .body = body};
 	struct error failure = {0};
 	struct json_node *answer = NULL;
-	uint64_t lease_s = 0;
 	lease->reported = true;
 	if (remote_json_send(lease->remote, &request, &answer, &failure) != 0) {
 		tell_once(lease, &failure);
-		return 0;
+		return false;
 	}
 	lease->told = false;
-	if (!json_node_u64(json_node_member(answer, "lease_s"), &lease_s) || lease_s == 0)
-		lease_s = FIRST_LEASE_S;
+	read_answer(answer, out);
 	give_chunks(lease, answer);
 	json_node_free(answer);
-	return lease_s;
+	return true;
+}
+
+/* What is missing stays 0. */
+static void read_answer(const struct json_node *answer, struct lease_news_answer *out)
+{
+	(void)json_node_u64(json_node_member(answer, "lease_s"), &out->lease_s);
+	(void)json_node_u64(json_node_member(answer, "report_s"), &out->report_s);
+	(void)json_node_u64(json_node_member(answer, "passing_s"), &out->passing_s);
 }
 
 /* Gives the server what it asks for of the held step. */
@@ -292,12 +292,28 @@ static void tell_once(struct lease *lease, const struct error *failure)
 	lease->told = true;
 }
 
-/* Waits until the facts change, or until the report is due again. Called under the lock. */
-static void wait_for_change(struct lease *lease, int64_t pause_ms)
+/* Called under the lock. */
+static void note_outcome(struct lease *lease, bool is_taken, const struct lease_news_answer *answer)
 {
+	uint32_t random;
 	lock_assert_held(&lease->lock);
-	if (!lease->stopping && !lease->fresh)
+	random_bytes(&random, sizeof(random));
+	if (is_taken)
+		lease_news_taken(&lease->news, answer, random, clock_monotonic_ms());
+	else
+		lease_news_failed(&lease->news, random, clock_monotonic_ms());
+}
+
+/* Waits until a report is due. False when the worker ends and has told all. Called under the
+ * lock. */
+static bool is_due(struct lease *lease)
+{
+	int64_t pause_ms;
+	lock_assert_held(&lease->lock);
+	while (!lease->stopping &&
+		(pause_ms = lease_news_pause_ms(&lease->news, clock_monotonic_ms())) > 0)
 		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
+	return !lease->stopping || lease_news_is_left(&lease->news);
 }
 
 /* Tries once, even after a signal has cut short all other requests. Takes at most goodbye_ms. */

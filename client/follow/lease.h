@@ -1,6 +1,6 @@
 /* A follower's lease on the server (docs/protocol/steps.md, "PutReplica"). A thread of its own
- * renews it after every third of its length and at each change. Following never waits for it: a
- * report that fails is tried again later. */
+ * renews it as often as the server asks for, and tells what is new (lease_news.h). Following never
+ * waits for it: a report that fails is tried again later. */
 #ifndef CLIENT_FOLLOW_LEASE_H
 #define CLIENT_FOLLOW_LEASE_H
 

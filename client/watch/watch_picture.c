@@ -22,6 +22,7 @@ enum {
 	NAME_NARROW = 22,
 	NAME_WIDE = 32,
 	SECOND_MS = 1000,
+	REPORTS_BYTES = 64,
 };
 
 struct picture {
@@ -48,6 +49,7 @@ static void draw_steps(struct picture *picture);
 static void draw_troubles(struct picture *picture);
 static void draw_fleet(struct picture *picture);
 static void draw_bars(struct picture *picture);
+static void format_reports(const struct watch_fleet *fleet, char out[REPORTS_BYTES]);
 static void draw_lag(struct picture *picture);
 static void format_lags(const struct watch_model *model, char out[WATCH_LAGS_MAX + 1]);
 static void draw_workers(struct picture *picture);
@@ -217,11 +219,14 @@ static void draw_fleet(struct picture *picture)
 static void draw_bars(struct picture *picture)
 {
 	const struct watch_fleet *const fleet = &picture->model->fleet;
+	char reports[REPORTS_BYTES] = "";
 	uint64_t all = 0;
 	for (enum replica_state i = 0; i < REPLICA_STATE_COUNT; i++)
 		all += fleet->counts.states[i];
+	if (fleet->counts.has_report)
+		format_reports(fleet, reports);
 	put(picture, NULL, "%" PRIu64 " worker%s%s", all, all == 1 ? "" : "s",
-		all == 0 ? ": none has reported" : "");
+		all == 0 ? ": none has reported" : reports);
 	for (enum replica_state i = REPLICA_STATE_COUNT; i-- > 0 && all > 0;) {
 		char bar[BAR_WIDTH + 1];
 		const size_t len =
@@ -237,6 +242,14 @@ static void draw_bars(struct picture *picture)
 		put(picture, "31", "  %-9s %7" PRIu64, "expired", fleet->counts.expired);
 	if (fleet->counts.without_step > 0)
 		put(picture, NULL, "  %-9s %7" PRIu64, "no step", fleet->counts.without_step);
+}
+
+/* How old what is known of the workers may be. */
+static void format_reports(const struct watch_fleet *fleet, char out[REPORTS_BYTES])
+{
+	char age[WATCH_AGE_BYTES];
+	watch_picture_format_age((int64_t)(fleet->counts.oldest_report_s * SECOND_MS), age);
+	snprintf(out, REPORTS_BYTES, ", reports up to %s old", age);
 }
 
 static void draw_lag(struct picture *picture)

@@ -58,6 +58,9 @@ static const struct {
 	{"deltabucket_run_lag_seconds",
 		"For how long the replica that is farthest behind could have gone on.",
 		AT(lag_seconds), false, false},
+	{"deltabucket_run_oldest_report_seconds",
+		"The time since the earliest last report of a replica with a lease; 0: there is none.",
+		AT(counts.oldest_report_s), false, false},
 };
 
 int run_gauges_print(struct store *store, struct buffer *out, struct error *err)

@@ -31,8 +31,15 @@ void change_order_remove(struct change_order *order, uint64_t change)
 	ASSERT(order->slots[place].thing != NULL);
 	order->slots[place].thing = NULL;
 	order->holes++;
+	while (order->first < order->count && order->slots[order->first].thing == NULL)
+		order->first++;
 	if (order->holes > order->count / 2)
 		take_out_holes(order);
+}
+
+void *change_order_first(const struct change_order *order)
+{
+	return order->first < order->count ? order->slots[order->first].thing : NULL;
 }
 
 size_t change_order_find(const struct change_order *order, uint64_t change)
@@ -66,4 +73,5 @@ static void take_out_holes(struct change_order *order)
 			order->slots[kept++] = order->slots[i];
 	order->count = kept;
 	order->holes = 0;
+	order->first = 0;
 }

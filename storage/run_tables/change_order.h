@@ -17,6 +17,7 @@ struct change_order {
 	size_t count;
 	size_t capacity;
 	size_t holes;
+	size_t first; /* no thing lies before this place */
 };
 
 void change_order_release(struct change_order *order);
@@ -24,6 +25,8 @@ void change_order_release(struct change_order *order);
 void change_order_add(struct change_order *order, uint64_t change, void *thing);
 /* Takes out the thing that was added with this number. Readers' places are void afterwards. */
 void change_order_remove(struct change_order *order, uint64_t change);
+/* The thing that changed earliest; NULL: there is none. */
+void *change_order_first(const struct change_order *order);
 /* The place of the first slot with a number above `change`. */
 size_t change_order_find(const struct change_order *order, uint64_t change);
 /* The next thing at *place or behind, and moves *place behind it; NULL: there is none. */

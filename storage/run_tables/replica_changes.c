@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 
+static void note_report(struct replica *replica);
 static void note_move(struct replica_table *table, struct replica_run *run);
 static uint64_t removal_after(const struct replica_table *table, uint64_t change);
 
@@ -19,6 +20,7 @@ void replica_table_fleet(
 	replica_changes_end_leases(table);
 	const struct replica_run *const of_run = replica_table_look_run(table, run);
 	replica_counts_fleet(of_run == NULL ? &none : &of_run->counts, target, out);
+	replica_table_add_age(table, of_run, &out->counts);
 	lock_leave(&table->lock);
 }
 
@@ -136,6 +138,7 @@ void replica_changes_note(struct replica_table *table, struct replica *replica, 
 		change_order_remove(&run->order, replica->change);
 	replica->change = run->change = ++table->change;
 	change_order_add(&run->order, replica->change, replica);
+	note_report(replica);
 	if (is_move)
 		note_move(table, run);
 }
@@ -156,6 +159,8 @@ void replica_changes_note_removal(struct replica_table *table, const struct repl
 		.id = span_of(memory_copy(replica->id.data, replica->id.len), replica->id.len)};
 	run->change = table->change;
 	change_order_remove(&run->order, replica->change);
+	if (replica->told > 0)
+		change_order_remove(&run->reports, replica->told);
 	note_move(table, run);
 }
 
@@ -163,6 +168,17 @@ void replica_changes_forget_run(struct replica_table *table, const struct replic
 {
 	if (run->move > 0)
 		change_order_remove(&table->moved, run->move);
+}
+
+/* The change of a replica with a lease is a report. */
+static void note_report(struct replica *replica)
+{
+	struct change_order *const reports = &replica->of_run->reports;
+	if (replica->told > 0)
+		change_order_remove(reports, replica->told);
+	replica->told = replica->was_expired ? 0 : replica->change;
+	if (replica->told > 0)
+		change_order_add(reports, replica->told, replica);
 }
 
 static void note_move(struct replica_table *table, struct replica_run *run)

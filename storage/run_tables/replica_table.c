@@ -81,6 +81,7 @@ int replica_table_put(struct replica_table *table, const struct replica_row *row
 		const bool comes = replica->change == 0 || replica->was_expired;
 		const bool differs = renew(table, replica, row, report);
 		replica->updated_ms = table->clock->wall_ms(table->clock);
+		replica->is_loaded = false;
 		replica_changes_note(table, replica, comes || differs);
 		*out_saved = is_saved(replica);
 	}
@@ -154,6 +155,7 @@ size_t replica_table_page(struct replica_table *table, const struct replica_page
 	size_t at = of_run == NULL ? 0 : find_place(of_run, page->after, &found);
 	if (of_run != NULL)
 		*counts = of_run->counts.all;
+	replica_table_add_age(table, of_run, counts);
 	for (at += found; of_run != NULL && at < of_run->count && taken < page->limit; at++) {
 		const struct replica *const replica = of_run->replicas[at];
 		replica_table_copy(of_run, replica, arena, &out[taken].row);
@@ -264,6 +266,7 @@ bool replica_table_take(struct replica_table *table, int64_t run, struct span id
 		replica_table_copy(replica_table_look_run(table, run), replica, arena, out);
 		out_saving->has_step = replica->has_step;
 		out_saving->step = replica->step;
+		out_saving->lease_ms = replica->lease_ms;
 		replica->unsaved = false;
 	}
 	lock_leave(&table->lock);
@@ -283,6 +286,7 @@ void replica_table_saved(struct replica_table *table, int64_t run, struct span i
 		replica->saved = true;
 		replica->saved_has_step = saving->has_step;
 		replica->saved_step = saving->step;
+		replica->saved_lease_ms = saving->lease_ms;
 	}
 	lock_leave(&table->lock);
 }
@@ -344,6 +348,22 @@ void replica_table_count_in(struct replica *replica)
 	replica_counts_add(&replica->of_run->counts, &replica->counted);
 }
 
+/* Replicas were loaded in the order of their ids, before any report, and all report later than
+ * that. */
+void replica_table_add_age(
+	const struct replica_table *table, const struct replica_run *run, struct fleet_counts *out)
+{
+	const struct replica *const oldest = run == NULL ? NULL : change_order_first(&run->reports);
+	out->has_report = oldest != NULL;
+	out->oldest_report_s = 0;
+	if (oldest == NULL)
+		return;
+	const int64_t ms = oldest->is_loaded ? run->loaded_ms : oldest->updated_ms;
+	const int64_t now_ms = table->clock->wall_ms(table->clock);
+	if (now_ms > ms)
+		out->oldest_report_s = (uint64_t)(now_ms - ms) / 1000;
+}
+
 static void free_run(struct replica_run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
@@ -351,6 +371,7 @@ static void free_run(struct replica_run *run)
 	free(run->replicas);
 	replica_counts_release(&run->counts);
 	change_order_release(&run->order);
+	change_order_release(&run->reports);
 	free(run);
 }
 
@@ -467,12 +488,15 @@ static bool set_report(
 	return differs;
 }
 
-/* Whether the saved row protects as much as the lease. A row with a lower step protects more. A
- * lease without a step protects nothing that lasts, so any row will do. */
+/* Whether the saved row protects as much as the lease: after a start the lease of the row runs. A
+ * row with a lower step protects more. A lease without a step protects nothing that lasts, so any
+ * step will do. */
 static bool is_saved(const struct replica *replica)
 {
-	if (!replica->saved || !replica->has_step)
-		return replica->saved;
+	if (!replica->saved || replica->saved_lease_ms < replica->lease_ms)
+		return false;
+	if (!replica->has_step)
+		return true;
 	return replica->saved_has_step && replica->saved_step <= replica->step;
 }
 
@@ -493,6 +517,10 @@ static void load_one(struct replica_table *table, const struct replica_row *row)
 		replica->saved = true;
 		replica->saved_has_step = report.has_step;
 		replica->saved_step = report.step;
+		replica->saved_lease_ms = row->lease_ms;
+		replica->is_loaded = true;
+		if (run->count == 1 || row->updated_ms < run->loaded_ms)
+			run->loaded_ms = row->updated_ms;
 		replica_changes_note(table, replica, true);
 	}
 	arena_free(arena);

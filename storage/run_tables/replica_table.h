@@ -13,8 +13,8 @@
 struct replica_table;
 
 enum {
-	REPLICAS_OF_RUN_MAX = 65536,
-	REPLICAS_MAX = 4 * REPLICAS_OF_RUN_MAX,
+	REPLICAS_OF_RUN_MAX = 128 * 1024,
+	REPLICAS_MAX = 2 * REPLICAS_OF_RUN_MAX,
 	REPLICA_FORGET_MS = 60 * 60 * 1000, /* an expired replica is listed for this long */
 	REPLICA_REMOVALS_MAX = 4096 /* the last removals of all runs that readers can learn */
 };
@@ -129,6 +129,7 @@ struct replica_saving {
 	bool known;
 	bool has_step;
 	uint64_t step;
+	int64_t lease_ms;
 };
 bool replica_table_take(struct replica_table *table, int64_t run, struct span id,
 	struct arena *arena, struct replica_row *out, struct replica_saving *out_saving);

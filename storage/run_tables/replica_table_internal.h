@@ -23,6 +23,8 @@ struct replica {
 	int64_t since_ms; /* wall */
 	int64_t updated_ms;
 	uint64_t change;  /* number of its last change */
+	uint64_t told;    /* its number in the reports of its run; 0: its lease has ended */
+	bool is_loaded;   /* it has not reported since the start */
 	bool was_expired; /* the end of its lease has a change */
 	bool is_counted;  /* in the counts of its run, as: */
 	struct replica_counted counted;
@@ -30,6 +32,7 @@ struct replica {
 	bool saved;   /* the catalog has a row of it, with: */
 	bool saved_has_step;
 	uint64_t saved_step;
+	int64_t saved_lease_ms;
 };
 struct replica_run {
 	int64_t run;
@@ -37,9 +40,11 @@ struct replica_run {
 	size_t count;
 	size_t capacity;
 	struct replica_counts counts;
-	struct change_order order; /* its replicas, by their last changes */
-	uint64_t change;           /* number of the last change */
-	uint64_t move;             /* of the last that was more than a repeated report */
+	struct change_order order;   /* its replicas, by their last changes */
+	struct change_order reports; /* those with a lease, by their last reports */
+	int64_t loaded_ms;           /* the earliest report that was loaded */
+	uint64_t change;             /* number of the last change */
+	uint64_t move;               /* of the last that was more than a repeated report */
 };
 struct removal {
 	uint64_t change;
@@ -72,6 +77,9 @@ void replica_table_copy(const struct replica_run *run, const struct replica *rep
 	struct arena *arena, struct replica_row *out);
 bool replica_table_is_expired(const struct replica *replica, int64_t now);
 int64_t replica_table_now(const struct replica_table *table);
+/* Adds how old the earliest last report is to the counts of a run. */
+void replica_table_add_age(
+	const struct replica_table *table, const struct replica_run *run, struct fleet_counts *out);
 
 /* Counts the replica as it is now. */
 void replica_table_count_in(struct replica *replica);

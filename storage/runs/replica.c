@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "storage/core/run_feed.h"
 #include "storage/run_tables/replica_table.h"
+#include "storage/run_tables/report_pace.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_lag.h"
 
@@ -37,8 +38,10 @@ static int check_step(
 	const struct run_row *run, const struct replica_message *report, struct error *err);
 static int find_staleness(struct db *db, const struct run_row *run, int64_t now_ms,
 	struct replica_message *out, struct error *err);
+static struct report_pace pace_of(struct store *store, const struct run_row *run);
 static int put(struct store *store, const struct run_row *run, struct span id,
-	const struct replica_message *report, bool *out_saved, struct error *err);
+	struct replica_message *report, bool *out_saved, struct error *err);
+static struct replica_list_message begin_list(struct store *store, const struct run_row *run);
 static void fill(const struct replica_entry *entry, struct replica_message *out);
 static int no_replica(struct span id, struct error *err);
 static int parse(const struct replica_entry *entry, struct arena *arena,
@@ -74,7 +77,7 @@ int replica_put(struct store *store, const struct replica_ref *ref,
 	*out = *report;
 	if (replica_check_id("A replica's id", ref->id, err) != 0 ||
 		find_run(store, &ref->run, &row, out, err) != 0 ||
-		put(store, &row, ref->id, report, &saved, err) != 0)
+		put(store, &row, ref->id, out, &saved, err) != 0)
 		return -1;
 	if (!replica_table_find(store_parts(store)->replicas, row.id, ref->id, arena, &entry))
 		return error_set(err, ERROR_BUSY,
@@ -112,10 +115,7 @@ int replica_list(struct store *store, const struct replica_scan *scan, struct ar
 	ASSERT(limit > 0);
 	if (find_run(store, &scan->run, &row, NULL, err) != 0)
 		return -1;
-	*out = (struct replica_list_message){.lease_s = row.settings.lease_s,
-		.has_head = row.has_head,
-		.head = row.head,
-		.rollback = row.rollback};
+	*out = begin_list(store, &row);
 	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
 	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
 	if (entries == NULL || out->replicas == NULL)
@@ -197,11 +197,8 @@ int replica_follow_read(struct store *store, struct replica_follow *follow, stru
 		return -1;
 	if (row.id != follow->id)
 		return error_set(err, ERROR_NO_RUN, "Another run has the name by now.");
-	*out = (struct replica_list_message){.replicas = replicas,
-		.lease_s = row.settings.lease_s,
-		.has_head = row.has_head,
-		.head = row.head,
-		.rollback = row.rollback};
+	*out = begin_list(store, &row);
+	out->replicas = replicas;
 	const struct replica_page counts = {.run = row.id};
 	(void)replica_table_page(table, &counts, arena, NULL, &out->counts);
 	replica_table_changed(table, &changes, arena, entries);
@@ -308,9 +305,17 @@ static int find_staleness(struct db *db, const struct run_row *run, int64_t now_
 	return 0;
 }
 
-static int put(struct store *store, const struct run_row *run, struct span id,
-	const struct replica_message *report, bool *out_saved, struct error *err)
+static struct report_pace pace_of(struct store *store, const struct run_row *run)
 {
+	return report_pace_of(
+		replica_table_count(store_parts(store)->replicas), run->settings.lease_s);
+}
+
+/* Tells the replica, in its report, when the next one is due. */
+static int put(struct store *store, const struct run_row *run, struct span id,
+	struct replica_message *report, bool *out_saved, struct error *err)
+{
+	const struct report_pace pace = pace_of(store, run);
 	struct buffer document;
 	buffer_init(&document, REPLICA_MESSAGE_MAX_BYTES);
 	replica_message_print_request(report, &document);
@@ -318,12 +323,24 @@ static int put(struct store *store, const struct run_row *run, struct span id,
 	const struct replica_row row = {.run = run->id,
 		.id = id,
 		.document = buffer_span(&document),
-		.lease_ms = (int64_t)run->settings.lease_s * 1000};
+		.lease_ms = (int64_t)pace.lease_s * 1000};
+	report->report_s = pace.report_s;
+	report->passing_s = pace.passing_s;
 	if (result == 0)
 		result = replica_table_put(
 			store_parts(store)->replicas, &row, report, out_saved, err);
 	buffer_release(&document);
 	return result;
+}
+
+static struct replica_list_message begin_list(struct store *store, const struct run_row *run)
+{
+	const struct report_pace pace = pace_of(store, run);
+	return (struct replica_list_message){.lease_s = pace.lease_s,
+		.report_s = pace.report_s,
+		.has_head = run->has_head,
+		.head = run->head,
+		.rollback = run->rollback};
 }
 
 /* Adds what the table knows to the report. */

@@ -127,7 +127,7 @@ class Watch(unittest.TestCase):
     def test_a_picture_that_follows_what_happens(self):
         terminal = self.watch()
         terminal.await_(r'^models/policy   step 5, \d+ s ago   proof ok   epoch 1$')
-        terminal.await_(r'^40 workers$')
+        terminal.await_(r'^40 workers, reports up to \d+ s old$')
         terminal.await_(r'^  ready +40  #+$')
         self.assertTrue(terminal.screen.display[29].startswith('q quit'), terminal.text())
         self.assertEqual(self.rows(terminal)[:2], ['node-00', 'node-01'])

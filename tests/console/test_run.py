@@ -1,5 +1,6 @@
 """The page of a run: what is seen there, what can be changed there and how it asks before, and that a key sees what its grants allow."""
 import os
+import re
 
 from tests.support.checkpoints import expand_small
 from tests.support.browser import PHONE
@@ -161,7 +162,7 @@ class RunPage(ConsoleCase):
         self.page.keyboard.type('node-05')
         self.count(rows, 8)
         self.page.keyboard.press('Escape')
-        self.page.locator('.table-foot', has_text='60 workers').wait_for()
+        self.page.locator('.table-foot', has_text=re.compile(r'60 workers\. Oldest report: (\d|now)')).wait_for()
         cells = [row.split('\t') for row in self.page.locator('tbody tr[data-at]').all_inner_texts()]
         ranks = [(row[1].strip() == 'Error', int(row[3])) for row in cells]
         self.assertEqual(ranks, sorted(ranks, reverse=True))

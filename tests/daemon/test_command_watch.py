@@ -120,7 +120,7 @@ class Once(Case):
         self.assertNotIn('\033', done.stdout)
         lines = done.stdout.splitlines()
         self.assertRegex(lines[0], rf'^{RUN}   step 5, \d+ s ago   proof \w+   epoch 1$')
-        self.assertIn('30 workers', lines)
+        self.assertRegex(lines[3], r'^30 workers, reports up to \d+ s old$')
         self.assertIn('  error           1  #', lines)
         self.assertTrue(any(line.startswith('slowest: 3 steps, ') for line in lines), lines)
         table = lines[next(i for i, line in enumerate(lines) if line.startswith('worker ')) + 1:]

@@ -65,6 +65,7 @@ class AllRuns(Case):
         listed = run.call('GET', '/replicas').json()
         for name in ('states', 'expired', 'without_step', 'oldest'):
             self.assertEqual(fleet[name], listed[name])
+        self.assertLessEqual(fleet['oldest_report_s'], listed['oldest_report_s'])
         self.assertEqual((fleet['behind'], fleet['lag_steps']), (1, 2))
         self.assertGreaterEqual(fleet['lag_seconds'], 0)
 
@@ -84,7 +85,7 @@ class AllRuns(Case):
         for name in ('head', 'head_created', 'head_delta_bytes', 'verified'):
             self.assertIsNone(told[name], name)
         self.assertEqual((told['full_bytes'], told['fleet']['lag_steps']), (0, 0))
-        self.assertNotIn('oldest', told['fleet'])
+        self.assertEqual((told['fleet']['oldest'], told['fleet']['oldest_report_s']), (None, None))
 
     def test_pages_go_over_all_buckets_in_order(self):
         every = [
@@ -350,6 +351,7 @@ class Events(Case):
         listed = run.call('GET', '/replicas').json()
         for name in ('states', 'expired', 'oldest', 'without_step'):
             self.assertEqual(data[name], listed[name])
+        self.assertLessEqual(data['oldest_report_s'], listed['oldest_report_s'])
         same = [{**row, 'staleness': None} for row in listed['replicas'] if row['id'] != 'quiet']
         told = [{**rows[name], 'staleness': None} for name in sorted(rows)]
         self.assertEqual(told, same)

@@ -36,6 +36,7 @@ class Fleet(unittest.TestCase):
                 'host': 'node-1', 'colour': 'ignored'}
         answer = self.expect(200, 'PUT', '/replicas/w:1', said).json()
         self.assertEqual((answer['head'], answer['lease_s'], answer['staleness']['steps']), (3, 120, 2))
+        self.assertEqual((answer['report_s'], answer['passing_s']), (30, 0))
         seen = self.expect(200, 'GET', '/replicas/w:1').json()
         for name in ('state', 'step', 'digest', 'wanted', 'error', 'tensors', 'host'):
             self.assertEqual(seen[name], said[name])
@@ -43,7 +44,8 @@ class Fleet(unittest.TestCase):
         listed = self.expect(200, 'GET', '/replicas').json()
         self.assertEqual([replica['id'] for replica in listed['replicas']], ['w:1'])
         self.assertEqual((listed['states']['staging'], listed['oldest'], listed['head'], listed['expired']), (1, 1, 3, 0))
-        self.assertEqual(listed['without_step'], 0)
+        self.assertEqual((listed['without_step'], listed['lease_s'], listed['report_s']), (0, 120, 30))
+        self.assertLess(listed['oldest_report_s'], 30)
         self.expect(200, 'PUT', '/replicas/w:2', {'state': 'error', 'error': 'its disk is full'})
         listed = self.expect(200, 'GET', '/replicas?limit=1').json()
         self.assertEqual((listed['without_step'], listed['oldest']), (1, 1))
@@ -51,7 +53,8 @@ class Fleet(unittest.TestCase):
         self.expect(204, 'DELETE', '/replicas/w:1')
         self.expect(404, 'DELETE', '/replicas/w:1', code='not_found')
         self.expect(404, 'GET', '/replicas/w:1', code='not_found')
-        self.assertEqual(self.expect(200, 'GET', '/replicas').json()['replicas'], [])
+        listed = self.expect(200, 'GET', '/replicas').json()
+        self.assertEqual((listed['replicas'], listed['oldest_report_s']), ([], None))
 
     def test_bad_replicas_are_refused(self):
         self.run_.publish_all(0, 0)

@@ -78,6 +78,9 @@ class Metrics(unittest.TestCase):
         self.assertEqual(got.value('deltabucket_run_replicas_behind', **of), 3)
         self.assertEqual(got.value('deltabucket_run_lag_steps', **of), 3)
         self.assertLess(got.value('deltabucket_run_lag_seconds', **of), time.time() - begun + 1)
+        time.sleep(1)
+        got = scrape(self.daemon)
+        self.assertTrue(1 <= got.value('deltabucket_run_oldest_report_seconds', **of) < time.time() - begun + 1)
         for name in 'behind', 'wrong', 'new', 'fine':
             self.assertEqual(run.call('DELETE', f'/replicas/{name}').status, 204)
         self.assertEqual(run.call('PUT', '/replicas/there', {'state': 'ready', 'step': 3}).status, 200)
@@ -97,6 +100,7 @@ class Metrics(unittest.TestCase):
         of = {'bucket': 'models', 'run': 'r'}
         got = await_scrape(self.daemon, lambda got: got.value('deltabucket_run_replicas_expired', **of) == 1)
         self.assertEqual(got.value('deltabucket_run_replicas', **of, state='ready'), 0)
+        self.assertEqual(got.value('deltabucket_run_oldest_report_seconds', **of), 0)
 
     @bytes_alone
     def test_the_latest_runs_alone_have_series(self):

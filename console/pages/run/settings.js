@@ -11,7 +11,7 @@ import { EndDialog } from './run_dialogs.js';
 const ADOPT = ['', 'trl', 'slime', 'stitch', 'modelexpress', 'skyrl', 'pulse'].map((one) => [one, one || 'nothing']);
 const GROUPS = [
   ['Retention', [['keep_steps', 'Steps to keep', 'The newest ones. 0 keeps all. Pins and workers keep theirs beside these.']]],
-  ['Workers', [['lease_s', 'Lease in seconds', 'A worker that was not heard of for this long counts as lost. 10 to 86,400.']]],
+  ['Workers', [['lease_s', 'Lease in seconds', 'A worker that was not heard of for this long counts as lost; with thousands of workers it takes longer. 10 to 86,400.']]],
   ['Proof', [['verify', 'Decode and prove each published step', 'In the background. Without it nothing is counted either.']]],
   ['Views', [['view_trl', "Keep steps in TRL's layout too", 'As objects below deltas/ and anchors/.'], ['view_slime', "Keep steps in slime's layout too", 'As objects below updates/.']]],
   ['Adoption', [['adopt', "Make steps of what a trainer puts in the convention of"], ['adopt_prefix', 'Where its keys begin', '{run} stands for the name of the run.']]],

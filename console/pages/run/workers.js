@@ -33,6 +33,7 @@ export function Workers({ bucket, name, run, route }) {
   const [text, setText] = useState('');
   const [shown, setShown] = useState('all');
   const rows = useMemo(() => workers && filter(workers, text, shown, served), [workers, text, shown, served]);
+  const oldest = useMemo(() => workers && oldestReport(workers), [workers]);
   const columns = useMemo(() => columnsOf(served, late), [served, late]);
   const chosen = route.query.get('worker');
   if (!workers) return fault ? html`<${Fault} fault=${fault} retry=${reload} />` : html`<${Waiting} />`;
@@ -47,7 +48,7 @@ export function Workers({ bucket, name, run, route }) {
     <${Table} label="Workers" columns=${columns} rows=${rows} rowKey=${(worker) => worker.id} sort=${{ id: 'behind', descending: true }} height=${620}
       onOpen=${(worker) => go(here(worker.id))} selected=${chosen || undefined}
       empty=${html`<${Empty} title="No worker matches" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
-      foot=${html`<span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}</span>
+      foot=${html`<span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}${oldest && html`. Oldest report: <${Ago} time=${oldest} />`}</span>
         <span class="hide-phone">The order holds while the pointer is in the table.</span>`} />
     ${chosen && html`<${Worker} key=${chosen} bucket=${bucket} name=${name} id=${chosen} live=${workers.find((worker) => worker.id === chosen)} served=${served} onClose=${() => go(here(null))} />`}
   </div>`;
@@ -116,6 +117,11 @@ function filter(workers, text, shown, served) {
   if (!words.length && shown === 'all') return workers;
   return workers.filter((worker) => belongs(worker, served) &&
     (!words.length || words.every((word) => `${worker.id} ${worker.host || ''} ${worker.state} ${worker.error || ''}`.toLowerCase().includes(word))));
+}
+
+/** When the worker with a lease that has been silent longest was heard of; null: there is none. */
+function oldestReport(workers) {
+  return workers.reduce((oldest, { expired, updated }) => (!expired && (!oldest || updated < oldest) ? updated : oldest), null);
 }
 
 /** The workers of a run, live: {workers, counts, fault, loading, reload}. */

@@ -66,7 +66,7 @@ END_TEST
 	"\",\"offset\":" offset ",\"length\":" length "}"
 static const char with_wants[] =
 	"{\"id\":\"w\",\"state\":\"idle\",\"step\":null,\"wanted\":null,\"since\":\"2026-01-02T03:04:05.000Z\","
-	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"expired\":false,\"lease_s\":30,\"head\":null,\"staleness\":null,"
+	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"expired\":false,\"lease_s\":2296,\"report_s\":574,\"passing_s\":573,\"head\":null,\"staleness\":null,"
 	"\"wants\":[" WANT(CHUNK, "9", "4", "5") "," WANT(CHUNK, "9", "0", "9") "]}";
 
 START_TEST(wants_go_there_and_back)
@@ -76,6 +76,7 @@ START_TEST(wants_go_there_and_back)
 		"%s", err.text);
 	ck_assert_uint_eq(replica.want_count, 2);
 	ck_assert_uint_eq(replica.wants[0].offset, 4);
+	ck_assert(replica.report_s == 574 && replica.passing_s == 573);
 	replica_message_print(&replica, &out);
 	ck_assert_str_eq(buffer_text(&out), with_wants);
 }
@@ -125,6 +126,8 @@ static const struct {
 	{"true", "1"},
 	{"\"steps\":2,", ""},
 	{"\"lease_s\":120", "\"lease_s\":1.5"},
+	{"\"lease_s\":120", "\"report_s\":\"soon\""},
+	{"\"lease_s\":120", "\"passing_s\":-1"},
 	{"2026-01-02", "yesterday"},
 };
 
@@ -151,7 +154,10 @@ START_TEST(a_list_goes_there_and_back)
 			.expired = 6,
 			.has_oldest = true,
 			.oldest = 9,
-			.without_step = 3}};
+			.without_step = 3,
+			.has_report = true,
+			.oldest_report_s = 29},
+		.report_s = 30};
 	struct replica_list_message read;
 	list.replicas = arena_take_array(arena, 2, sizeof(*list.replicas));
 	ck_assert_int_eq(
@@ -164,6 +170,8 @@ START_TEST(a_list_goes_there_and_back)
 	ck_assert(read.count == 2 && read.head == 13 && read.counts.oldest == 9 &&
 		read.counts.expired == 6 && read.counts.without_step == 3 &&
 		read.counts.states[REPLICA_ERROR] == 5);
+	ck_assert(
+		read.report_s == 30 && read.counts.has_report && read.counts.oldest_report_s == 29);
 	ck_assert(read.rollback.is_on && read.rollback.step == 7 &&
 		read.rollback.created_ms == INT64_C(1767323045000));
 	ck_assert(span_equal_text(read.next, "w") && span_equal_text(read.replicas[1].id, "w") &&

@@ -285,25 +285,26 @@ static const struct command_case {
 		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
 		"GET /v1/runs/b/r/replicas?limit=1\n",
 		"is ready\nb/r  step 4, proof failed  2 kept in 1.5 kB (500 B less than full copies)  "
-		"31 replicas, 1 in error, 3 without a step, the slowest 1 behind\n"
+		"31 replicas, 1 in error, 3 without a step, the slowest 1 behind, reports up to 150 s old\n"
 		"b/r  its fleet is held at step 3 since 2026-01-02T03:04:07.000Z",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/r", 200, RUN_HELD},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4},
 			{"GET /v1/runs/b/r/replicas?limit=1", 200,
-				"{\"replicas\":[]," STATES "}"}}},
+				"{\"oldest_report_s\":150,\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "--json b/r",
 		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
 		"GET /v1/runs/b/r/replicas?limit=1\n",
-		"\"lag_steps\":1," HELD "}",
+		"\"lag_steps\":1,\"oldest_report_s\":150," HELD "}",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/r", 200, RUN_HELD},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4},
 			{"GET /v1/runs/b/r/replicas?limit=1", 200,
-				"{\"replicas\":[]," STATES "}"}}},
+				"{\"oldest_report_s\":150,\"replicas\":[]," STATES "}"}}},
 	{command_replicas, COMMAND_REPLICAS, "b/r", "GET /v1/runs/b/r/replicas?limit=1000\n",
 		"replica \n  paused \nw1 \n  ready  \n       3  0 (0 s)  \n  1410 ms  \n"
-		"head is step 4, but the fleet is held at step 3; ready 2,",
+		"head is step 4, but the fleet is held at step 3; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1, "
+		"without a step 3; reports up to 2 min old",
 		{{"GET /v1/runs/b/r/replicas?limit=1000", 200,
-			"{\"replicas\":[" REPLICA("w1",
+			"{\"oldest_report_s\":150,\"replicas\":[" REPLICA("w1",
 				",\"step\":3,\"pause_ms\":1410,\"staleness\":{\"steps\":0,\"seconds\":0}") "]," HELD
 													   "," STATES
 													   "}"}}},

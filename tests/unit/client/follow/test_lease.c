@@ -13,12 +13,20 @@
 #include "client/work/output.h"
 #include "tests/unit/client/web_fixture.h"
 
-enum { SHORT_LEASE_S = 3, LONG_LEASE_S = 60, REPORTS_MAX = 64, GOODBYE_MS = 60000 };
+enum {
+	SHORT_LEASE_S = 3,
+	LONG_LEASE_S = 60,
+	REPORTS_MAX = 64,
+	GOODBYE_MS = 60000,
+	PASSING_US = 50000
+};
 
 struct reports {
 	pthread_mutex_t mutex;
 	pthread_cond_t came;
 	unsigned lease_s;
+	unsigned report_s; /* 0: like an older server, it does not say */
+	unsigned passing_s;
 	int refused; /* number of reports to answer with 503 */
 	size_t count;
 	int64_t at_ms[REPORTS_MAX];
@@ -47,7 +55,11 @@ static void answer(void *owner, const struct web_request *request, struct web_re
 	all->last[request->body.len] = '\0';
 	reply->status = all->refused > 0 ? 503 : 200;
 	all->refused -= all->refused > 0;
-	buffer_format(&reply->body, "{\"lease_s\":%u}", all->lease_s);
+	buffer_format(&reply->body, "{\"lease_s\":%u", all->lease_s);
+	if (all->report_s > 0)
+		buffer_format(&reply->body, ",\"report_s\":%u,\"passing_s\":%u", all->report_s,
+			all->passing_s);
+	buffer_add_text(&reply->body, "}");
 	pthread_cond_broadcast(&all->came);
 	pthread_mutex_unlock(&all->mutex);
 }
@@ -107,6 +119,43 @@ START_TEST(a_lease_is_renewed_well_before_it_ends)
 	for (size_t i = 1; i < 3; i++)
 		ck_assert_int_lt(
 			reports.at_ms[i] - reports.at_ms[i - 1], SHORT_LEASE_S * 1000 * 5 / 6);
+}
+END_TEST
+
+START_TEST(reports_come_as_often_as_the_server_asks)
+{
+	reports.report_s = 1;
+	struct lease *const lease = begin(24 * 3600);
+	await(3);
+	lease_stop(lease, false);
+	for (size_t i = 1; i < 3; i++)
+		ck_assert_int_ge(reports.at_ms[i] - reports.at_ms[i - 1], 1000);
+}
+END_TEST
+
+/* Of two steps that it takes, the server hears when the worker serves them. */
+START_TEST(a_worker_of_a_large_fleet_tells_of_a_step_once)
+{
+	struct lease_facts facts = {.state = REPLICA_READY, .has_step = true, .step = 7};
+	reports.report_s = LONG_LEASE_S / 4;
+	reports.passing_s = LONG_LEASE_S / 4;
+	struct lease *const lease = begin(LONG_LEASE_S);
+	await(1);
+	lease_say(lease, &facts);
+	await(2);
+	facts.has_wanted = true;
+	facts.wanted = 8;
+	for (enum replica_state state = REPLICA_FETCHING; state <= REPLICA_STAGING; state++) {
+		facts.state = state;
+		lease_say(lease, &facts);
+		usleep(PASSING_US); /* so that a report of it could come */
+	}
+	lease_say(
+		lease, &(struct lease_facts){.state = REPLICA_READY, .has_step = true, .step = 8});
+	await(3);
+	lease_stop(lease, false);
+	ck_assert_uint_eq(count(), 3);
+	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"ready\",\"step\":8"), NULL);
 }
 END_TEST
 
@@ -269,6 +318,8 @@ Suite *test_lease_suite(void)
 	tcase_set_timeout(tests, 30);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_lease_is_renewed_well_before_it_ends);
+	tcase_add_test(tests, reports_come_as_often_as_the_server_asks);
+	tcase_add_test(tests, a_worker_of_a_large_fleet_tells_of_a_step_once);
 	tcase_add_test(tests, a_report_that_failed_comes_again_before_long);
 	tcase_add_test(tests, what_changes_is_told_at_once);
 	tcase_add_test(tests, a_worker_that_is_well_again_tells_of_no_failure);

@@ -64,6 +64,24 @@ START_TEST(pictures_fit)
 }
 END_TEST
 
+/* An older server does not say how old they are. */
+START_TEST(reports_have_an_age)
+{
+	const struct watch_view view = {.run = "models/policy", .width = 100, .rows = 1};
+	struct watch_model model;
+	struct buffer out;
+	fill(&model);
+	model.fleet.counts.has_report = _i == 1;
+	model.fleet.counts.oldest_report_s = 574;
+	buffer_init(&out, TEXT_MAX_BYTES);
+	watch_picture_draw(&view, &model, "\n", &out);
+	ck_assert_ptr_nonnull(strstr(buffer_text(&out),
+		_i == 1 ? "50 workers, reports up to 9 min old\n" : "50 workers\n"));
+	buffer_release(&out);
+	watch_model_release(&model);
+}
+END_TEST
+
 START_TEST(orders_and_filters)
 {
 	static const struct {
@@ -116,6 +134,7 @@ Suite *test_watch_picture_suite(void)
 	Suite *const suite = suite_create("watch_picture");
 	TCase *const tests = tcase_create("watch_picture");
 	tcase_add_test(tests, pictures_fit);
+	tcase_add_loop_test(tests, reports_have_an_age, 0, 2);
 	tcase_add_loop_test(tests, orders_and_filters, 0, 8);
 	tcase_add_test(tests, ages_have_units);
 	suite_add_tcase(suite, tests);

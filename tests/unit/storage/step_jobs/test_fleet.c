@@ -16,7 +16,7 @@
 #include "storage/step_jobs/fleet_worker.h"
 #include "tests/unit/storage/run_fixture.h"
 
-enum { MINUTE_MS = 60 * 1000 };
+enum { MINUTE_MS = 60 * 1000, CROWD_RUN = 999 };
 
 static struct store_fixture fixture;
 
@@ -310,6 +310,78 @@ START_TEST(renewing_a_lease_writes_nothing)
 		0);
 	hold("w1", 2); /* needs more: saved at once */
 	ck_assert_int_gt(fixture_count(fixture.store, "SELECT updated_ms FROM replicas"), 5);
+}
+END_TEST
+
+/* Of another run, whose workers are only here to be many. */
+static void crowd(unsigned count)
+{
+	struct error err = {0};
+	bool saved;
+	for (unsigned i = 0; i < count; i++) {
+		const struct replica_row row = {.run = CROWD_RUN,
+			.id = span_text(arena_format(fixture.arena, "%06u", i)),
+			.lease_ms = 60 * MINUTE_MS};
+		ck_assert_int_eq(
+			replica_table_put(store_parts(fixture.store)->replicas, &row,
+				&(struct replica_message){.state = REPLICA_IDLE}, &saved, &err),
+			0);
+	}
+}
+
+START_TEST(many_workers_report_seldom)
+{
+	struct error err = {0};
+	struct replica_message answer;
+	struct replica_list_message list;
+	const struct replica_message said = {.state = REPLICA_IDLE};
+	ck_assert_int_eq(put_replica("w1", &said, &answer, &err), 0);
+	ck_assert(answer.report_s == 30 && answer.lease_s == 120 && answer.passing_s == 0);
+	crowd(20000);
+	ck_assert_int_eq(put_replica("w1", &said, &answer, &err), 0);
+	ck_assert(answer.report_s == 103 && answer.lease_s == 412 && answer.passing_s == 103);
+	fixture.clock.now_ms += 411 * 1000;
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
+	ck_assert(!answer.expired && answer.lease_s == 412 && answer.report_s == 0);
+	ck_assert_int_eq(list_replicas(span_text(""), 3, &list, &err), 0);
+	ck_assert(list.report_s == 103 && list.lease_s == 412);
+	ck_assert(list.counts.has_report && list.counts.oldest_report_s == 411);
+	fixture.clock.now_ms += 1000;
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
+	ck_assert(answer.expired);
+}
+END_TEST
+
+/* A worker that was told to come late has not come when its first lease of 120 s would end. */
+START_TEST(a_restart_takes_no_long_lease)
+{
+	struct error err = {0};
+	struct replica_message answer;
+	publish(0, 6, 4);
+	hold("w1", 2);
+	crowd(20000);
+	hold("w1", 2);
+	store_fixture_reopen(&fixture);
+	fixture.clock.now_ms += 411 * 1000;
+	ck_assert_int_eq(find_replica("w1", &answer, &err), 0);
+	ck_assert(!answer.expired && answer.step == 2);
+	ck_assert_int_eq(collect(3, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
+	fixture.clock.now_ms += 1000;
+	ck_assert_int_eq(collect(3, &err), 0);
+}
+END_TEST
+
+START_TEST(a_long_lease_ends_at_once_when_its_worker_says_so)
+{
+	struct error err = {0};
+	publish(0, 6, 4);
+	crowd(20000);
+	hold("w1", 2);
+	const struct replica_ref ref = replica_of("w1");
+	ck_assert_int_eq(collect(3, &err), -1);
+	ck_assert_int_eq(fixture_call(replica_remove_call(fixture.store, &ref), &err), 0);
+	ck_assert_int_eq(collect(3, &err), 0);
 }
 END_TEST
 
@@ -719,6 +791,9 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, a_replica_cannot_hold_what_is_not_there);
 	tcase_add_test(tc, replicas_are_listed_in_pages);
 	tcase_add_test(tc, renewing_a_lease_writes_nothing);
+	tcase_add_test(tc, many_workers_report_seldom);
+	tcase_add_test(tc, a_restart_takes_no_long_lease);
+	tcase_add_test(tc, a_long_lease_ends_at_once_when_its_worker_says_so);
 	tcase_add_test(tc, a_restart_takes_no_lease);
 	tcase_add_test(tc, what_a_replica_holds_stays);
 	tcase_add_test(tc, a_removed_replica_is_gone_for_good);
