@@ -100,7 +100,8 @@ class Soak(unittest.TestCase):
                 thread.join()
         self.assertEqual(self.failures[:5], [])
         self.assertGreater(self.asked, 10 * SECONDS)
-        self.judge(samples[20:40], samples[40:])
+        third = len(samples) // 3  # a busy machine takes fewer
+        self.judge(samples[third:2 * third], samples[2 * third:])
         self.daemon.admin('gc')
         self.daemon.stop()
         self.daemon.check_store()
