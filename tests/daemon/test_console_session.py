@@ -96,6 +96,28 @@ class Console(unittest.TestCase):
                                ('/xet/v1/reconstructions/' + 64 * '0', 401)):
             self.expect(status, cookie, target)
 
+    def test_nothing_that_is_stored_runs_in_the_consoles_origin(self):
+        """Lists, documents and errors too: a browser may open any of them. Pages of the server have policies of their own."""
+        self.daemon.request('PUT', '/weights/run/page', b'<script>alert(1)</script>', {'Content-Type': 'text/html'})
+        for target, policy, headers in (
+                ('/', 'sandbox', {}), ('/weights', 'sandbox', {}), ('/weights?list-type=2', 'sandbox', {}), ('/weights?cors', 'sandbox', {}),
+                ('/none/x', 'sandbox', {}), ('/weights/run/page', 'sandbox', {}), ('/weights/run/page', 'sandbox', {'Range': 'bytes=0-7'}),
+                ('/weights/run/page', 'sandbox', {'If-None-Match': '*'}), ('/weights/run/page?versionId=%zz', 'sandbox', {}),
+                ('/weights/run/page?response-content-type=image%2Fsvg%2Bxml', 'sandbox', {}), ('/buckets/main/weights/resolve/run/page', 'sandbox', {}),
+                ('/api/whoami-v2', 'sandbox', {}), ('/api/buckets/main/weights', 'sandbox', {}), ('/api/buckets/main/none', 'sandbox', {}),
+                ('/xet/v1/reconstructions/' + 64 * '0', 'sandbox', {}), ('/v1/runs/weights', 'sandbox', {}), ('/-/keys', 'sandbox', {}),
+                ('/buckets/main/weights', "default-src 'none'", {}), ('/buckets/main/none', "default-src 'none'", {}),
+                ('/console/', "default-src 'none'; script-src .*", {}), ('/console/none', "default-src 'none'; script-src .*", {})):
+            for method in ('GET', 'HEAD'):
+                got = self.daemon.request(method, target, headers=headers).headers
+                self.assertEqual(got.get_all('X-Content-Type-Options'), ['nosniff'], (method, target))
+                [said] = got.get_all('Content-Security-Policy')
+                self.assertRegex(said, f'^{policy}$', (method, target))
+
+    def test_a_put_that_is_refused_before_its_body_is_disarmed_too(self):
+        got = self.daemon.request('PUT', '/none/a', 100_000 * b'a').headers
+        self.assertEqual((got.get_all('X-Content-Type-Options'), got.get_all('Content-Security-Policy')), (['nosniff'], ['sandbox']))
+
     def test_credentials_come_before_the_cookie(self):
         cookie = self.cookie()
         key = self.add_key()
