@@ -84,7 +84,7 @@ class AllRuns(Case):
         for name in ('head', 'head_created', 'head_delta_bytes', 'verified'):
             self.assertIsNone(told[name], name)
         self.assertEqual((told['full_bytes'], told['fleet']['lag_steps']), (0, 0))
-        self.assertNotIn('oldest', told['fleet'])
+        self.assertIsNone(told['fleet']['oldest'])
 
     def test_pages_go_over_all_buckets_in_order(self):
         every = [
