@@ -1,7 +1,8 @@
-/* Computes in integers alone, so that a quantity is exact or refused: the digits without their
- * point, times the size of the unit, must divide without rest by the scale times the power of
- * ten. */
+/* Reads in integers alone, so that a quantity is exact or refused: the digits without their point,
+ * times the size of the unit, must divide without rest by the scale times the power of ten. */
 #include "base/quantity.h"
+
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -63,6 +64,19 @@ bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, u
 		return false;
 	*out = small / divisor;
 	return true;
+}
+
+void quantity_format(uint64_t bytes, char out[QUANTITY_TEXT_BYTES])
+{
+	static const char *const names[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+	for (; value >= 999.95 && unit + 1 < sizeof(names) / sizeof(names[0]); unit++)
+		value /= 1000;
+	if (unit == 0)
+		snprintf(out, QUANTITY_TEXT_BYTES, "%u B", (unsigned)bytes);
+	else
+		snprintf(out, QUANTITY_TEXT_BYTES, "%.1f %s", value, names[unit]);
 }
 
 static bool read_number(struct span text, struct number *out)

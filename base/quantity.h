@@ -1,5 +1,5 @@
 /* Sizes and durations as people write them, a number and a unit: "5GiB", "1.5 GB", "30s", "10min".
- * Exact or refused; without sign or exponent. Any thread. */
+ * Read exactly or refused; without sign or exponent. Any thread. */
 #ifndef BASE_QUANTITY_H
 #define BASE_QUANTITY_H
 
@@ -13,5 +13,9 @@ enum quantity_kind { QUANTITY_BYTES, QUANTITY_SECONDS };
  * number without a unit counts in these units too. False when the text is malformed, has a unit of
  * the other kind, is over 2^64, or is not a whole number of these units. `scale` is at least 1. */
 bool quantity_parse(struct span text, enum quantity_kind kind, uint64_t scale, uint64_t *out);
+
+/* "1.2 GB": a number of bytes for people, in powers of ten and rounded. */
+enum { QUANTITY_TEXT_BYTES = 24 };
+void quantity_format(uint64_t bytes, char out[QUANTITY_TEXT_BYTES]);
 
 #endif

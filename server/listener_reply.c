@@ -24,6 +24,7 @@ static ssize_t listener_reply_read_nothing(
 static ssize_t listener_reply_read_source(
 	void *owner, uint64_t position, char *into, size_t capacity);
 static void add_headers(const struct request *request, add_header_fn *add, void *to);
+static void disarm(const struct exchange *exchange, add_header_fn *add, void *to);
 static bool listener_reply_add_to_response(void *to, const char *name, const char *value);
 static bool must_close(const struct request *request);
 static bool listener_reply_add_to_text(void *to, const char *name, const char *value);
@@ -150,6 +151,7 @@ static void add_headers(const struct request *request, add_header_fn *add, void 
 	add(to, "Server", "deltabucket");
 	add(to, "x-amz-request-id", exchange->request_id);
 	add(to, "x-amz-id-2", exchange->request_id);
+	disarm(exchange, add, to);
 	if (reply->content_type != NULL)
 		add(to, "Content-Type", reply->content_type);
 	for (size_t i = 0; i < reply->header_count; i++)
@@ -159,6 +161,16 @@ static void add_headers(const struct request *request, add_header_fn *add, void 
 			log_event(exchange->context->log, LOG_WARNING, exchange->request_id,
 				"header_dropped", &field, 1);
 		}
+}
+
+/* What users have stored shares the origin of the console and of the Hub's pages, and errors and
+ * lists hold words of it. So a reply runs no script in that origin unless its handler has set a
+ * policy of its own. A 304 too, because browsers update cached headers from it. */
+static void disarm(const struct exchange *exchange, add_header_fn *add, void *to)
+{
+	add(to, "X-Content-Type-Options", "nosniff");
+	if (!exchange_has_reply_header(exchange, "Content-Security-Policy"))
+		add(to, "Content-Security-Policy", "sandbox");
 }
 
 /* libmicrohttpd refuses line breaks and an empty value. A blank means the same, because readers

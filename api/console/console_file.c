@@ -96,6 +96,5 @@ static void add_headers(struct exchange *exchange)
 			"default-src 'none'; script-src %s/console/; style-src %s/console/; font-src %s/console/; "
 			"img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 			base, base, base));
-	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
 	exchange_add_header(exchange, "Referrer-Policy", "no-referrer");
 }

@@ -49,7 +49,6 @@ static int failure_status(
 static enum log_level failure_level(const struct error *err);
 static void write_error(
 	struct exchange *exchange, const struct error *err, const struct error_row *row);
-static bool has_reply_header(const struct exchange *exchange, const char *name);
 
 struct bucket_ref exchange_bucket(const struct exchange *exchange)
 {
@@ -164,6 +163,14 @@ void exchange_add_header(struct exchange *exchange, const char *name, const char
 	reply->header_count++;
 }
 
+bool exchange_has_reply_header(const struct exchange *exchange, const char *name)
+{
+	for (size_t i = 0; i < exchange->reply.header_count; i++)
+		if (strcmp(exchange->reply.headers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 enum next exchange_reply_empty(struct exchange *exchange, int status)
 {
 	start_reply(exchange, status);
@@ -235,7 +242,7 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 		log_failure(exchange->context->log, failure_level(err), exchange->request_id,
 			"request_failed", err);
 	write_error(exchange, err, row);
-	if (err->kind == ERROR_BUSY && !has_reply_header(exchange, "Retry-After"))
+	if (err->kind == ERROR_BUSY && !exchange_has_reply_header(exchange, "Retry-After"))
 		exchange_add_header(exchange, "Retry-After",
 			arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
 	exchange->reply.status = status;
@@ -519,12 +526,4 @@ static void write_error(
 	static const struct error full = {.kind = ERROR_NO_SPACE};
 	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;
 	exchange->face->write_error(exchange, hides_room ? &full : err, row);
-}
-
-static bool has_reply_header(const struct exchange *exchange, const char *name)
-{
-	for (size_t i = 0; i < exchange->reply.header_count; i++)
-		if (strcmp(exchange->reply.headers[i].name, name) == 0)
-			return true;
-	return false;
 }

@@ -101,11 +101,10 @@ struct exchange {
 	} * query_parameters;
 	size_t query_parameter_count;
 	bool has_length;
-	uint64_t length; /* Content-Length, when has_length */
-	bool chunked;    /* Transfer-Encoding: chunked */
-	bool secure;     /* over TLS */
-	/* the request line names another host than the header Host; the header is ignored */
-	bool differs_from_host;
+	uint64_t length;        /* Content-Length, when has_length */
+	bool chunked;           /* Transfer-Encoding: chunked */
+	bool secure;            /* over TLS */
+	bool differs_from_host; /* the request line has another host than Host, which is ignored */
 	/* set by identify: the URL was presigned with V4, so its x-amz-* parameters stand for
 	 * headers */
 	bool hoists_headers;
@@ -127,8 +126,7 @@ struct exchange {
 	/* the bucket that the caller may use; 0: all (root), or the route names none */
 	int64_t bucket_id;
 	int64_t shared_until_s; /* the end of its shared URL (shared_url.h); 0: it has none */
-	/* the row of the version whose own ACL alone gives access; 0: something else does */
-	int64_t judged_version;
+	int64_t judged_version; /* row whose own ACL alone gives access; 0: something else does */
 	int payload_rule; /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];
 	bool has_body_length; /* the content's own length is known before it comes: */
@@ -205,6 +203,8 @@ struct span exchange_body(const struct exchange *exchange);
 /* Replies. Values of headers must be arena or static text. A NULL or too long value is dropped, and
  * so is a header beyond EXCHANGE_REPLY_HEADERS_MAX. */
 void exchange_add_header(struct exchange *exchange, const char *name, const char *value);
+/* Whether one was added by this name, spelt in the same way. */
+bool exchange_has_reply_header(const struct exchange *exchange, const char *name);
 enum next exchange_reply_empty(struct exchange *exchange, int status);
 enum next exchange_reply_body(
 	struct exchange *exchange, int status, const char *content_type, struct span body);

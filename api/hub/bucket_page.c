@@ -64,7 +64,6 @@ static enum next reply(
 static void start(struct exchange *exchange, struct buffer *out, size_t cap, struct span title)
 {
 	exchange_add_header(exchange, "Content-Security-Policy", "default-src 'none'");
-	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
 	buffer_init(out, cap);
 	buffer_add_text(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
 	add_escaped(out, title);

@@ -130,11 +130,13 @@ static enum told tell_one(
 }
 
 /* The end was noted in a transaction that may have failed, and the name may be in use again. Where
- * the bucket is gone too, nobody can tell any more who might know of the run. */
+ * the bucket is gone too, nobody can tell any more who might know of the run; a bucket that has its
+ * name now may be another account's. */
 static enum told tell_end(
 	struct exchange *exchange, const struct run_change *change, struct buffer *out)
 {
-	const struct run_ref ref = run_named(change->bucket, change->name);
+	const struct run_ref ref = {
+		.bucket = {change->bucket, change->bucket_id}, .name = change->name};
 	struct bucket_ref bucket = ref.bucket;
 	struct run_message run;
 	struct error err = {0};

@@ -90,12 +90,6 @@ void object_reply_add_identity(struct exchange *exchange, const struct object *o
 		exchange_add_header(exchange, "x-deltabucket-derived", "true");
 }
 
-void object_reply_disarm(struct exchange *exchange)
-{
-	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
-	exchange_add_header(exchange, "Content-Security-Policy", "sandbox");
-}
-
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params)
 {
 	struct error err = {0};
@@ -207,7 +201,6 @@ static void add_version_headers(struct exchange *exchange, const struct object *
 		params->add_identity(exchange, object);
 	exchange_add_header(
 		exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
-	object_reply_disarm(exchange);
 }
 
 static const char *find_override(const struct object_reply_params *params, struct span name)

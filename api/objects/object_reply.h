@@ -42,12 +42,6 @@ struct object_reply_params {
  * -file-hash and -derived), so that a step can be published by hand. */
 void object_reply_add_identity(struct exchange *exchange, const struct object *object);
 
-/* Adds two headers that take scripts and origin away from stored bytes. Without them a browser
- * would run the scripts of a stored page in the origin of this server, where other users have their
- * data. For every reply with bytes of users, and for 304, because browsers update cached headers
- * from it. */
-void object_reply_disarm(struct exchange *exchange);
-
 /* May wait while a helper opens bytes that lie in very many places. The end of that wait calls no
  * step of the route. Copies `params` for it. */
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/objects/object_reply.h"
 #include "api/xet/fetch_permit.h"
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
@@ -176,7 +175,6 @@ static void add_headers(struct exchange *exchange, const struct fetch *fetch)
 {
 	exchange_add_header(exchange, "Cache-Control", cache_control(exchange, &fetch->token));
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
-	object_reply_disarm(exchange);
 }
 
 static enum next reply_one(struct exchange *exchange, const struct fetch *fetch)

@@ -2,6 +2,7 @@
  * words are written (file_word.h). The server copies up to 5 GiB with one CopyObject; a larger
  * object is copied by its Xet hash, which the server can do only with objects that are made of
  * chunks. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <stdlib.h>
@@ -146,9 +147,9 @@ static void say_copied(const struct copy *copy)
 	const struct span key = buffer_span(&copy->key);
 	ASSERT(copy->has_source);
 	struct output *const output = &copy->session->output;
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	struct output_line line;
-	output_format_size(copy->facts.size, size);
+	quantity_format(copy->facts.size, size);
 	output_line_begin(&line, output, "copied");
 	json_writer_text(&line.writer, "bucket", copy->to.bucket);
 	json_writer_text(&line.writer, "key", key);

@@ -1,5 +1,6 @@
 /* `damage`: what the server knows to be damaged, as a table of keys and steps. With --json it is
  * the server's own object. The command fails while anything is damaged, so that scripts notice. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -128,10 +129,10 @@ static void say_scrub(struct session *session, const struct json_node *scrub)
 	const struct json_node *const last = json_node_member(scrub, "last");
 	const struct json_node *const round = json_node_member(scrub, "round");
 	const struct span ended = text_of(last, "ended");
-	char bytes[OUTPUT_SIZE_BYTES];
-	char all[OUTPUT_SIZE_BYTES];
-	output_format_size(number_of(round, "bytes"), bytes);
-	output_format_size(number_of(round, "store_bytes"), all);
+	char bytes[QUANTITY_TEXT_BYTES];
+	char all[QUANTITY_TEXT_BYTES];
+	quantity_format(number_of(round, "bytes"), bytes);
+	quantity_format(number_of(round, "store_bytes"), all);
 	if (round != NULL)
 		output_result(&session->output, "scrub is at %s of %s", bytes, all);
 	if (last == NULL)

@@ -1,4 +1,5 @@
 /* `get`: downloads one object. To stdout the bytes go as they come, with one plain request. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <errno.h>
@@ -137,11 +138,11 @@ static enum sink_result command_get_write_stdout(
 
 static void say_got(struct object_download *download)
 {
-	char size[OUTPUT_SIZE_BYTES];
-	char received[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
+	char received[QUANTITY_TEXT_BYTES];
 	struct output_line line;
-	output_format_size(download->facts.size, size);
-	output_format_size(download->received, received);
+	quantity_format(download->facts.size, size);
+	quantity_format(download->received, received);
 	output_line_begin(&line, &download->session->output, "got");
 	json_writer_text(&line.writer, "path", span_text(download->path));
 	json_writer_u64(&line.writer, "bytes", download->facts.size);

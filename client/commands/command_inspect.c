@@ -1,3 +1,4 @@
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -48,7 +49,7 @@ static void say_checkpoint(struct session *session, const struct snapshot *snaps
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char schema[DIGEST128_TEXT_BYTES];
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	struct output_line line;
 	digest128_format(&snapshot->digest, digest);
 	digest128_format(&snapshot->schema_digest, schema);
@@ -61,7 +62,7 @@ static void say_checkpoint(struct session *session, const struct snapshot *snaps
 	json_writer_text(&line.writer, "digest", span_text(digest));
 	json_writer_text(&line.writer, "schema_digest", span_text(schema));
 	output_line_end(&line);
-	output_format_size(snapshot->bytes, size);
+	quantity_format(snapshot->bytes, size);
 	output_result(&session->output, "checkpoint: %zu tensors in %zu file%s, %s",
 		snapshot->tensor_count, snapshot->file_count, snapshot->file_count == 1 ? "" : "s",
 		size);

@@ -1,6 +1,7 @@
 /* `ls`: lists buckets or objects, page by page, so that memory stays bounded however long the list
  * is. With -r and no bucket it lists the objects of each bucket. The listing ends early when
  * --limit is reached or nobody reads the output any more. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -151,8 +152,8 @@ static void say_totals(
 	struct ls *ls, const struct listing_entry *entry, const struct hub_totals *totals)
 {
 	char name[NAME_SHOWN_MAX_BYTES + 1];
-	char size[OUTPUT_SIZE_BYTES];
-	output_format_size(totals->bytes, size);
+	char size[QUANTITY_TEXT_BYTES];
+	quantity_format(totals->bytes, size);
 	show_name(entry->name, name);
 	output_result(&ls->session->output, "%24.*s  %12" PRIu64 " object%s  %10s  %s",
 		(int)entry->modified.len, (const char *)entry->modified.data, totals->files,

@@ -1,6 +1,7 @@
 /* `publish`: checks the options that exclude each other, makes the order, and hands it to one of
  * three publishers: publisher.h for a checkpoint, rank_publisher.h for one of many ranks, and
  * publish_watch.h for a folder, which calls back here (command_publish_one) for each checkpoint. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -218,10 +219,10 @@ static void say_published(struct session *session, const struct publish_order *o
 	json_writer_i64(&line.writer, "total_ms", total_ms);
 	rollback_message_print(&outcome->rollback, &line.writer);
 	output_line_end(&line);
-	char delta[OUTPUT_SIZE_BYTES];
-	char anchor[OUTPUT_SIZE_BYTES];
-	output_format_size(outcome->delta_bytes, delta);
-	output_format_size(outcome->anchor_bytes, anchor);
+	char delta[QUANTITY_TEXT_BYTES];
+	char anchor[QUANTITY_TEXT_BYTES];
+	quantity_format(outcome->delta_bytes, delta);
+	quantity_format(outcome->anchor_bytes, anchor);
 	if (outcome->already && outcome->delta_bytes + outcome->anchor_bytes == 0)
 		output_say(&session->output, "step %" PRIu64 " of %s was published already",
 			outcome->step, session->options->run);

@@ -1,4 +1,5 @@
 /* `put`: uploads one file or stdin. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <errno.h>
@@ -141,11 +142,11 @@ static void say_put(const struct object_upload *upload)
 	struct output *const output = &upload->session->output;
 	const struct span bucket = upload->name.bucket;
 	const struct span key = upload->name.key;
-	char size[OUTPUT_SIZE_BYTES];
-	char sent[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
+	char sent[QUANTITY_TEXT_BYTES];
 	struct output_line line;
-	output_format_size(upload->size, size);
-	output_format_size(upload->sent, sent);
+	quantity_format(upload->size, size);
+	quantity_format(upload->sent, sent);
 	output_line_begin(&line, output, "put");
 	json_writer_text(&line.writer, "bucket", bucket);
 	json_writer_text(&line.writer, "key", key);

@@ -1,6 +1,7 @@
 /* `runs`: lists, adds and removes runs; command_settings.h has its settings. The first argument may
  * be a word (ls, add, settings, rm) or a bucket. `ls` and `rm` are too short for the name of a
  * bucket. A bucket named `add` or `settings` is listed if it stands alone, or behind `ls`. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -144,13 +145,13 @@ static int command_runs_say(struct session *session, struct remote *remote,
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	char head[32] = "no step";
 	struct output_line line;
 	(void)remote;
 	(void)err;
 	clock_format_iso(run->created_ms, created);
-	output_format_size(run->bytes, size);
+	quantity_format(run->bytes, size);
 	output_line_begin(&line, &session->output, NULL);
 	json_writer_text(&line.writer, "bucket", run->bucket);
 	json_writer_text(&line.writer, "run", run->run);

@@ -2,6 +2,7 @@
  * head, whether that is proven, how far the fleet is behind, how much the deltas save), and another
  * where a publish could not be adopted. Each run takes three requests: the run, because a list does
  * not say all of it; its head; its fleet. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -154,8 +155,8 @@ static bool read_metric(struct span text, const char *name, uint64_t *out)
 
 static void say_server(struct session *session, const struct disk *disk, struct span faults)
 {
-	char free_text[OUTPUT_SIZE_BYTES];
-	char all_text[OUTPUT_SIZE_BYTES];
+	char free_text[QUANTITY_TEXT_BYTES];
+	char all_text[QUANTITY_TEXT_BYTES];
 	struct output_line line;
 	output_line_begin(&line, &session->output, "server");
 	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
@@ -166,8 +167,8 @@ static void say_server(struct session *session, const struct disk *disk, struct 
 	}
 	server_faults_print(faults, "warnings", &line.writer);
 	output_line_end(&line);
-	output_format_size(disk->free, free_text);
-	output_format_size(disk->all, all_text);
+	quantity_format(disk->free, free_text);
+	quantity_format(disk->all, all_text);
 	if (disk->is_known)
 		output_result(&session->output, "%s is ready; %s of its disk's %s are free",
 			session->options->endpoint, free_text, all_text);
@@ -307,12 +308,12 @@ static uint64_t lag_of(const struct run_message *run, const struct facts *facts)
 static void say_text(
 	struct session *session, const struct run_message *run, const struct facts *facts)
 {
-	char bytes[OUTPUT_SIZE_BYTES];
-	char saved[OUTPUT_SIZE_BYTES];
+	char bytes[QUANTITY_TEXT_BYTES];
+	char saved[QUANTITY_TEXT_BYTES];
 	char head[64] = "no step";
 	char fleet[FLEET_BYTES] = "no replicas";
-	output_format_size(run->bytes, bytes);
-	output_format_size(facts->saved_bytes, saved);
+	quantity_format(run->bytes, bytes);
+	quantity_format(facts->saved_bytes, saved);
 	if (facts->has_head)
 		snprintf(head, sizeof(head), "step %" PRIu64 "%s%s", run->head,
 			facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",

@@ -1,5 +1,6 @@
 /* `steps`: lists the steps of a run in rising order, page by page. With --limit N the list begins
  * with the number head + 1 - N: no page before it is fetched. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -76,8 +77,8 @@ static void say_step(struct session *session, const struct step_message *step)
 	say_json(session, step, digest, created);
 	for (size_t i = 0; i < step->form_count; i++) {
 		const size_t used = i == 0 ? 0 : strlen(forms);
-		char size[OUTPUT_SIZE_BYTES];
-		output_format_size(step_form_bytes(&step->forms[i]), size);
+		char size[QUANTITY_TEXT_BYTES];
+		quantity_format(step_form_bytes(&step->forms[i]), size);
 		snprintf(forms + used, sizeof(forms) - used, "%s%s %s", i > 0 ? ", " : "",
 			step_form_kind_name(step->forms[i].kind), size);
 	}

@@ -1,5 +1,6 @@
 /* `sync`: what the words of the command line ask client/sync/folder_sync.h for, and what is said of
  * it. */
+#include "base/quantity.h"
 #include "client/commands/commands.h"
 
 #include <inttypes.h>
@@ -135,13 +136,13 @@ static void say_refused(struct sync *sync, const struct sync_item *item, const s
 
 static void say_result(struct sync *sync)
 {
-	char size[OUTPUT_SIZE_BYTES];
-	char moved[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
+	char moved[QUANTITY_TEXT_BYTES];
 	struct output_line line;
 	const struct folder_sync_counts *const counts = &sync->counts;
 	const bool uploads = sync->params.uploads;
-	output_format_size(counts->bytes, size);
-	output_format_size(counts->traffic, moved);
+	quantity_format(counts->bytes, size);
+	quantity_format(counts->traffic, moved);
 	output_line_begin(&line, &sync->session->output, "synced");
 	json_writer_u64(&line.writer, "files", counts->files);
 	json_writer_u64(&line.writer, "sent", counts->moved);

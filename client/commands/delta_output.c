@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/quantity.h"
+
 static void say_json(struct session *session, const char *out, const struct delta_stats *stats,
 	enum delta_format format);
 static void add_digests(struct output_line *line, const struct delta_stats *stats);
@@ -9,11 +11,11 @@ static void add_digests(struct output_line *line, const struct delta_stats *stat
 void delta_output_say(struct session *session, const char *out, const struct delta_stats *stats,
 	enum delta_format format)
 {
-	char delta_size[OUTPUT_SIZE_BYTES];
-	char full_size[OUTPUT_SIZE_BYTES];
+	char delta_size[QUANTITY_TEXT_BYTES];
+	char full_size[QUANTITY_TEXT_BYTES];
 	say_json(session, out, stats, format);
-	output_format_size(stats->delta_bytes, delta_size);
-	output_format_size(stats->full_bytes, full_size);
+	quantity_format(stats->delta_bytes, delta_size);
+	quantity_format(stats->full_bytes, full_size);
 	if (stats->full_bytes == 0)
 		output_say(&session->output, "%" PRIu64 " of %" PRIu64 " tensors changed; delta %s",
 			stats->changed_tensors, stats->tensors, delta_size);

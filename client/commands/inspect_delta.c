@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/quantity.h"
 #include "weights/delta/delta_stack.h"
 #include "weights/delta/delta_survey.h"
 #include "weights/model/checkpoint_source.h"
@@ -60,9 +61,9 @@ static void add_summary(struct json_writer *writer, const struct delta_summary *
 static void say_sentences(struct session *session, const struct delta_summary *summary)
 {
 	char text[DIGEST128_TEXT_BYTES];
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	char elements[NUMBER_BYTES + 16] = "";
-	output_format_size(summary->bytes, size);
+	quantity_format(summary->bytes, size);
 	if (summary->has_changed_elements)
 		snprintf(elements, sizeof(elements), "%" PRIu64 " elements of ",
 			summary->changed_elements);

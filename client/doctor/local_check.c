@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/quantity.h"
 #include "client/remote/run_name.h"
 
 enum {
@@ -63,8 +64,8 @@ static void check_room(struct checkup *checkup, const char *name, const char *fo
 {
 	struct statvfs room;
 	struct error err = {0};
-	char free_text[OUTPUT_SIZE_BYTES];
-	char wanted_text[OUTPUT_SIZE_BYTES];
+	char free_text[QUANTITY_TEXT_BYTES];
+	char wanted_text[QUANTITY_TEXT_BYTES];
 	const char *const advice =
 		"remove what is not needed there, or choose a folder on another disk";
 	if (statvfs(existing, &room) != 0) {
@@ -73,8 +74,8 @@ static void check_room(struct checkup *checkup, const char *name, const char *fo
 		return;
 	}
 	const uint64_t left = (uint64_t)room.f_bavail * room.f_frsize;
-	output_format_size(left, free_text);
-	output_format_size(wanted, wanted_text);
+	quantity_format(left, free_text);
+	quantity_format(wanted, wanted_text);
 	error_set(&err, ERROR_NO_SPACE, "%s has %s free", folder, free_text);
 	if (left < NO_ROOM_BYTES)
 		checkup_fail(checkup, name, advice, &err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "client/remote/remote_hub.h"
 #include "client/remote/remote_json.h"
 #include "client/remote/remote_object.h"
@@ -188,8 +189,8 @@ static void try_form(struct checkup *checkup, struct remote *remote, const struc
 static void try_content(
 	struct checkup *checkup, struct remote *remote, const char *target, uint64_t size)
 {
-	char got[OUTPUT_SIZE_BYTES];
-	char rate[OUTPUT_SIZE_BYTES];
+	char got[QUANTITY_TEXT_BYTES];
+	char rate[QUANTITY_TEXT_BYTES];
 	struct error err = {0};
 	struct sample sample = {.sink = {.write = place_check_write}};
 	const struct remote_object_range range = {.target = target,
@@ -201,8 +202,8 @@ static void try_content(
 		return;
 	}
 	const int64_t took_ms = clock_monotonic_ms() - begun;
-	output_format_size(sample.bytes, got);
-	output_format_size(sample.bytes * 1000 / (uint64_t)(took_ms > 0 ? took_ms : 1), rate);
+	quantity_format(sample.bytes, got);
+	quantity_format(sample.bytes * 1000 / (uint64_t)(took_ms > 0 ? took_ms : 1), rate);
 	checkup_ok(checkup, "download", "%s in %" PRId64 " ms (%s/s)", got, took_ms, rate);
 }
 

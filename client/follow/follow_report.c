@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/quantity.h"
 
 static struct lease_facts facts_of(const struct follow_report *report, enum replica_state state);
 static void say(const struct follow_report *report, const struct lease_facts *facts);
@@ -44,10 +45,10 @@ void follow_report_step(
 	const int64_t lag_ms = clock_wall_ms() - created_ms;
 	ASSERT(report->folder->has_current);
 	char digest[DIGEST128_TEXT_BYTES];
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	struct output_line line;
 	digest128_format(&current->digest, digest);
-	output_format_size(fetched->bytes, size);
+	quantity_format(fetched->bytes, size);
 	output_line_begin(&line, &report->session->output, "step");
 	json_writer_text(&line.writer, "run", span_text(report->run->text));
 	json_writer_u64(&line.writer, "step", current->step);

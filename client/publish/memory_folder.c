@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "base/quantity.h"
+
 static bool has_room(const char *place, uint64_t bytes, struct file_space *out_space);
 static int refuse_space(const struct memory_places *places, uint64_t bytes, struct error *err);
 static void say_disk(const struct memory_places *places, uint64_t bytes,
@@ -34,8 +36,8 @@ static bool has_room(const char *place, uint64_t bytes, struct file_space *out_s
 
 static int refuse_space(const struct memory_places *places, uint64_t bytes, struct error *err)
 {
-	char size[OUTPUT_SIZE_BYTES];
-	output_format_size(bytes, size);
+	char size[QUANTITY_TEXT_BYTES];
+	quantity_format(bytes, size);
 	return error_set(err, ERROR_NO_SPACE,
 		"the publisher needs %s for the step that it published last, and neither %s nor %s "
 		"has so much room; make room, or give it a state folder",
@@ -45,10 +47,10 @@ static int refuse_space(const struct memory_places *places, uint64_t bytes, stru
 static void say_disk(const struct memory_places *places, uint64_t bytes,
 	const struct file_space *space, const struct output *output)
 {
-	char needed[OUTPUT_SIZE_BYTES];
-	char free_bytes[OUTPUT_SIZE_BYTES];
-	output_format_size(bytes, needed);
-	output_format_size(space->free, free_bytes);
+	char needed[QUANTITY_TEXT_BYTES];
+	char free_bytes[QUANTITY_TEXT_BYTES];
+	quantity_format(bytes, needed);
+	quantity_format(space->free, free_bytes);
 	output_note(output,
 		"%s has %s free and the publisher needs %s: it keeps the step that it published "
 		"last in %s, on a disk",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/quantity.h"
 #include "weights/model/shard_rule.h"
 
 enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
@@ -20,8 +21,8 @@ enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 static const char *const trainer_names[] = {
 	/* transformers, accelerate */
 	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", "rng_state*",
-	"random_states_*", "training_args.bin", "checkpoint-[0-9]*",
-	"global_step*", "*zero_pp_rank_*", "mp_rank_*", /* DeepSpeed */
+	"random_states_*", "training_args.bin", "checkpoint-[0-9]*", "global_step*",
+	"*zero_pp_rank_*", "mp_rank_*",    /* DeepSpeed */
 	"*.distcp", "pytorch_model_fsdp*", /* torch */
 };
 
@@ -99,14 +100,14 @@ void publish_choice_say_lost(const struct step_message *before, const struct ste
 void publish_choice_say(const struct publish_choice *choice, const struct output *output)
 {
 	const struct span names = buffer_span(&choice->left_names);
-	char size[OUTPUT_SIZE_BYTES];
+	char size[QUANTITY_TEXT_BYTES];
 	for (size_t i = 0; i < choice->include_count; i++)
 		if (!choice->is_used[i])
 			output_note(output, "--include %s matches no file of the checkpoint",
 				choice->include[i]);
 	if (choice->left_count == 0)
 		return;
-	output_format_size(choice->left_bytes, size);
+	quantity_format(choice->left_bytes, size);
 	output_note(output,
 		"left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN "
 		"publishes them too",

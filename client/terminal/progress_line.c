@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "client/work/output.h"
+#include "base/quantity.h"
 
 enum { DRAW_EVERY_MS = 200, LINE_EVERY_MS = 10 * 1000, LEFT_BYTES = 48 };
 
@@ -42,17 +42,17 @@ static void progress_line_print(void *owner, const struct progress_facts *facts)
 
 static void print(const struct progress_facts *facts, const char *before, const char *behind)
 {
-	char done_text[OUTPUT_SIZE_BYTES];
-	char total_text[OUTPUT_SIZE_BYTES];
-	char rate_text[OUTPUT_SIZE_BYTES];
+	char done_text[QUANTITY_TEXT_BYTES];
+	char total_text[QUANTITY_TEXT_BYTES];
+	char rate_text[QUANTITY_TEXT_BYTES];
 	char left_text[LEFT_BYTES];
 	const uint64_t done = facts->done;
 	const uint64_t total = facts->total;
 	const uint64_t elapsed_ms = (uint64_t)facts->elapsed_ms + 1;
 	const uint64_t rate = (uint64_t)((double)done * 1000 / (double)elapsed_ms);
-	output_format_size(done, done_text);
-	output_format_size(total, total_text);
-	output_format_size(rate, rate_text);
+	quantity_format(done, done_text);
+	quantity_format(total, total_text);
+	quantity_format(rate, rate_text);
 	format_left(total > done ? total - done : 0, rate, left_text);
 	const unsigned percent = total == 0 ? 100 : (unsigned)((double)done * 100 / (double)total);
 	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", before, facts->what, percent, done_text,

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "client/work/output.h"
+#include "base/quantity.h"
 
 enum {
 	LINE_BYTES = 1024,
@@ -177,12 +177,12 @@ static void draw_steps(struct picture *picture)
 	const struct watch_run *const run = &picture->model->run;
 	const int64_t pace_ms = watch_model_pace_ms(picture->model);
 	char pace[64] = "";
-	char kept[OUTPUT_SIZE_BYTES];
-	char full[OUTPUT_SIZE_BYTES];
-	char delta[OUTPUT_SIZE_BYTES];
-	output_format_size(run->bytes, kept);
-	output_format_size(run->full_bytes, full);
-	output_format_size(run->delta_bytes, delta);
+	char kept[QUANTITY_TEXT_BYTES];
+	char full[QUANTITY_TEXT_BYTES];
+	char delta[QUANTITY_TEXT_BYTES];
+	quantity_format(run->bytes, kept);
+	quantity_format(run->full_bytes, full);
+	quantity_format(run->delta_bytes, delta);
 	if (pace_ms > 0)
 		snprintf(pace, sizeof(pace), "a step every %.1f s   ", (double)pace_ms / SECOND_MS);
 	put(picture, NULL, "%s%s%s%s%s%s%" PRIu64 " kept in %s%s", pace,

@@ -95,19 +95,6 @@ void output_error(struct output *output, const struct error *err)
 	output_line_end(&line);
 }
 
-void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
-{
-	static const char *const UNITS[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-	double value = (double)bytes;
-	size_t unit = 0;
-	for (; value >= 999.95 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); unit++)
-		value /= 1000;
-	if (unit == 0)
-		snprintf(out, OUTPUT_SIZE_BYTES, "%u B", (unsigned)bytes);
-	else
-		snprintf(out, OUTPUT_SIZE_BYTES, "%.1f %s", value, UNITS[unit]);
-}
-
 void output_clean(char *text)
 {
 	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {

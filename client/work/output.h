@@ -56,8 +56,4 @@ void output_failure(const struct output *output, const char *format, ...)
 /* The failure that the command ends with. */
 void output_error(struct output *output, const struct error *err);
 
-/* "1.2 GB", in powers of ten. */
-enum { OUTPUT_SIZE_BYTES = 24 };
-void output_format_size(uint64_t bytes, char out[OUTPUT_SIZE_BYTES]);
-
 #endif

@@ -47,12 +47,15 @@ void run_feed_note(struct run_feed *feed, int64_t run)
 		add(feed, &change);
 }
 
-void run_feed_note_end(struct run_feed *feed, int64_t run, struct span bucket, struct span name)
+void run_feed_note_end(struct run_feed *feed, const struct run_change *end)
 {
+	struct run_change change = *end;
+	ASSERT(end->bucket_id > 0);
 	if (feed == NULL)
 		return;
-	const struct run_change change = {
-		.run = run, .has_ended = true, .bucket = copy(bucket), .name = copy(name)};
+	change.has_ended = true;
+	change.bucket = copy(end->bucket);
+	change.name = copy(end->name);
 	add(feed, &change);
 }
 

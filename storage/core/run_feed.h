@@ -17,18 +17,20 @@ void run_feed_free(struct run_feed *feed); /* NULL is fine */
 
 /* The number of the run's row. NULL feed: does nothing; the same below. */
 void run_feed_note(struct run_feed *feed, int64_t run);
-/* The same for a run whose name is taken away, or whose bucket's is. The names are copied. */
-void run_feed_note_end(struct run_feed *feed, int64_t run, struct span bucket, struct span name);
+/* The same for a run whose name is taken away, or whose bucket's is. `has_ended` is taken as true;
+ * the names are copied. */
+struct run_change {
+	int64_t run;
+	bool has_ended; /* then with its bucket and its names at that time: */
+	int64_t bucket_id;
+	struct span bucket;
+	struct span name;
+};
+void run_feed_note_end(struct run_feed *feed, const struct run_change *end);
 void run_feed_show(struct run_feed *feed);
 
 /* The number of the last change; 0 before the first. */
 uint64_t run_feed_last(struct run_feed *feed);
-struct run_change {
-	int64_t run;
-	bool has_ended; /* then with its names at that time: */
-	struct span bucket;
-	struct span name;
-};
 /* Up to `limit` changes, above *after and up to `until`, which is a number that run_feed_last gave.
  * Of several of a run only the first, beside those that took its name away. Moves *after behind the
  * last that was looked at. Texts lie in the arena. False when changes after *after were forgotten;

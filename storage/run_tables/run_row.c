@@ -236,9 +236,12 @@ int run_row_note_rename(struct db *db, int64_t bucket, struct span name, struct 
 		db_query(db, SQL_RUN_NAMES, err, db_i64(bucket), db_i64(RUN_FEED_CHANGES));
 	int got;
 	while ((got = db_step(rows, err)) == 1) {
-		const int64_t run = db_column_i64(rows, 0);
-		run_feed_note_end(feed, run, name, db_column_blob(rows, 1));
-		run_feed_note(feed, run);
+		const struct run_change end = {.run = db_column_i64(rows, 0),
+			.bucket_id = bucket,
+			.bucket = name,
+			.name = db_column_blob(rows, 1)};
+		run_feed_note_end(feed, &end);
+		run_feed_note(feed, end.run);
 	}
 	db_reset(rows);
 	return got;

@@ -200,8 +200,11 @@ static int run_end_apply(struct call *call, struct db *db, struct error *err)
 	if (run_row_need(db, &end->run, &row, err) != 0)
 		return -1;
 	end->id = row.id;
-	run_feed_note_end(
-		db_context(db, DB_CONTEXT_RUN_FEED), row.id, end->run.bucket.name, end->run.name);
+	const struct run_change change = {.run = row.id,
+		.bucket_id = row.bucket,
+		.bucket = end->run.bucket.name,
+		.name = end->run.name};
+	run_feed_note_end(db_context(db, DB_CONTEXT_RUN_FEED), &change);
 	return run_row_end(db, row.id, err);
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/quantity.h"
 #include "base/thread/worker_thread.h"
 #include "storage/core/pack_row.h"
 #include "storage/packs/pack_store_parts.h"
@@ -79,6 +80,7 @@ static void show(struct scrub *scrub);
 static int64_t next_of(const struct scrub *scrub);
 static int run_round(struct scrub *scrub, struct error *err);
 static void note_work(const struct scrub *scrub);
+static void note_rest(const struct scrub *scrub, bool is_over);
 static int next_pack(struct scrub *scrub, struct pack_record *out, struct error *err);
 static int measure(struct scrub *scrub, struct db *db, struct error *err);
 static int find_pack(
@@ -333,18 +335,26 @@ static int run_round(struct scrub *scrub, struct error *err)
 		refresh_wants(scrub);
 	}
 	save(scrub);
-	work_notes_set(store_work_notes(scrub->store), WORK_SCRUB, WORK_RESTING,
-		got == 0 ? "its last round verified %llu bytes"
-			 : "its round paused behind %llu bytes",
-		(unsigned long long)scrub->state.report.bytes);
+	note_rest(scrub, got == 0);
 	return got < 0 ? -1 : 0;
 }
 
 static void note_work(const struct scrub *scrub)
 {
+	char done[QUANTITY_TEXT_BYTES];
+	char all[QUANTITY_TEXT_BYTES];
+	quantity_format(scrub->state.report.bytes, done);
+	quantity_format(scrub->store_bytes, all);
 	work_notes_set(store_work_notes(scrub->store), WORK_SCRUB, WORK_WORKING,
-		"verified %llu of %llu bytes", (unsigned long long)scrub->state.report.bytes,
-		(unsigned long long)scrub->store_bytes);
+		"verified %s of %s", done, all);
+}
+
+static void note_rest(const struct scrub *scrub, bool is_over)
+{
+	char done[QUANTITY_TEXT_BYTES];
+	quantity_format(scrub->state.report.bytes, done);
+	work_notes_set(store_work_notes(scrub->store), WORK_SCRUB, WORK_RESTING,
+		is_over ? "its last round verified %s" : "its round paused behind %s", done);
 }
 
 /* Finds the next sealed pack, moves the state to it, and sets the rate. 0: there is none. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/quantity.h"
 #include "base/thread/worker_thread.h"
 #include "storage/core/committer.h"
 #include "storage/core/pack_row.h"
@@ -75,7 +76,7 @@ static int check_goes_on(struct gc *gc, struct error *err);
 static int drop_leftovers(struct gc *gc, struct gc_request *request, struct error *err);
 static int end_registered(struct gc *gc, struct gc_report *report, struct error *err);
 static int sweep(struct gc *gc, struct gc_report *report, struct error *err);
-static void note_rest(struct gc *gc, const struct gc_report *report);
+static void note_rest(struct gc *gc);
 static void note_work(struct gc *gc, const struct gc_work *work);
 static int run_round(struct gc *gc, const struct gc_work *work, next_fn *next, struct error *err);
 static int work_on(struct gc *gc, const struct gc_work *work, const int64_t *numbers, size_t count,
@@ -119,7 +120,7 @@ struct gc *gc_start(struct store *store, const struct gc_options *options)
 	ASSERT(store != NULL && options->live_percent <= 100);
 	gc->store = store;
 	gc->options = *options;
-	work_notes_set(store_work_notes(store), WORK_GC, WORK_RESTING, "%s", "");
+	note_rest(gc);
 	worker_thread_start(&gc->thread, &plan, gc);
 	return gc;
 }
@@ -225,13 +226,13 @@ static void answer(struct gc *gc, struct asked_round *asked)
 	struct error err = {0};
 	const int64_t begun_us = clock_monotonic_us();
 	const int result = run_request(gc, &asked->request, &err);
-	note_rest(gc, &asked->request.report);
 	if (!asked->request.dry_run) {
 		metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
 		log_round(gc, &asked->request.report);
 		if (result == 0)
 			note_round(gc, &asked->request);
 	}
+	note_rest(gc);
 	call_resume(&asked->call, result != 0 ? &err : NULL);
 }
 
@@ -334,11 +335,21 @@ static int sweep(struct gc *gc, struct gc_report *report, struct error *err)
 	return 0;
 }
 
-static void note_rest(struct gc *gc, const struct gc_report *report)
+/* Says what gc_last tells: dry runs and rounds that failed leave no trace. */
+static void note_rest(struct gc *gc)
 {
-	work_notes_set(store_work_notes(gc->store), WORK_GC, WORK_RESTING,
-		"its last round looked at %llu packs and freed %llu bytes",
-		(unsigned long long)report->packs, (unsigned long long)report->bytes_freed);
+	struct work_notes *const notes = store_work_notes(gc->store);
+	char freed[QUANTITY_TEXT_BYTES];
+	struct gc_request last;
+	int64_t ended_ms;
+	if (!gc_last(gc, &last, &ended_ms)) {
+		work_notes_set(notes, WORK_GC, WORK_RESTING, "%s", "");
+		return;
+	}
+	quantity_format(last.report.bytes_freed, freed);
+	work_notes_set(notes, WORK_GC, WORK_RESTING,
+		"its last round looked at %llu packs and freed %s",
+		(unsigned long long)last.report.packs, freed);
 }
 
 static void note_work(struct gc *gc, const struct gc_work *work)
@@ -634,7 +645,7 @@ static void own_round(struct gc *gc)
 		note_round(gc, &request);
 	}
 	metrics_work(store_metrics(gc->store), METRIC_WORK_GC_ROUND, begun_us);
-	note_rest(gc, &request.report);
+	note_rest(gc);
 	log_round(gc, &request.report);
 }
 

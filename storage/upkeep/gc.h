@@ -68,7 +68,7 @@ struct call *gc_call(struct gc *gc, const struct gc_request *request);
 /* The request with its report, once the call has ended, well or not. It lives as long as the
  * call. */
 const struct gc_request *gc_result(const struct call *call);
-/* The last round that ended since the start, its own or a requested one that changed something, and
+/* The last round that ended well since the start, its own or a requested one but no dry run, and
  * when. False when there is none yet. */
 bool gc_last(struct gc *gc, struct gc_request *out, int64_t *out_ended_ms);
 /* The same as gc_call for a thread that may wait. */

@@ -298,7 +298,7 @@ class Changes(Proofs):
             tensors = read_safetensors(self.checkpoints[step])
             self.assertEqual([[t['dtype'], t['shape'], t['elements']] for t in said['tensors']],
                              [['BF16', tensors[t['name']][1], len(tensors[t['name']][2]) // 2] for t in said['tensors']])
-        shown = daemon.client('steps', 'models/run').stdout.splitlines()
+        [_, *shown] = daemon.client('steps', 'models/run').stdout.splitlines()
         density = 100 * self.counts(STEPS)['changed'] / self.counts(STEPS)['elements']
         self.assertIn(f'{density:.2f}% changed', shown[STEPS])
         self.assertNotIn('changed', shown[0])
@@ -400,7 +400,7 @@ class Changes(Proofs):
         for step in known:
             self.assertIs(type(step['publish_ms']), int)
             self.assertLess(step['publish_ms'], 120_000)
-        shown = daemon.client('steps', 'models/run').stdout.splitlines()
+        [_, *shown] = daemon.client('steps', 'models/run').stdout.splitlines()
         self.assertRegex(shown[2], r'  0\.00% changed  (\d+ ms|\d+\.\d s)$')
 
     def test_a_publish_is_repeated_whatever_it_took(self):

@@ -187,12 +187,24 @@ class Overview(Case):
         return next(work for work in self.overview()['work'] if work['name'] == name)
 
     def test_work_says_what_it_did(self):
+        self.assertEqual(self.daemon.request('POST', '/-/gc', b'{"dry_run":true}').status, 200)
+        told = self.work('gc')
+        self.assertEqual((told['state'], told['detail'], self.get('/-/storage')['gc']['last']), ('resting', '', None))
+        self.daemon.request('PUT', '/models')
+        self.assertEqual(self.daemon.request('PUT', '/models/large', os.urandom(3_000_000)).status, 200)
         self.assertEqual(self.daemon.request('POST', '/-/gc', b'{}').status, 200)
         told = self.work('gc')
         self.assertEqual(told['state'], 'resting')
-        self.assertRegex(told['detail'], r'^its last round looked at \d+ packs and freed \d+ bytes$')
+        self.assertRegex(told['detail'], r'^its last round looked at \d+ packs and freed 0 B$')
+        self.daemon.request('DELETE', '/models/large')
+        self.assertEqual(self.daemon.request('POST', '/-/gc', b'{"live_percent":100}').status, 200)
+        detail = self.work('gc')['detail']
+        self.assertRegex(detail, r'^its last round looked at \d+ packs and freed 3\.\d MB$')
+        self.assertEqual(self.daemon.request('POST', '/-/gc', b'{"dry_run":true}').status, 200)
+        self.assertEqual(self.work('gc')['detail'], detail)
+        self.daemon.request('PUT', '/models/large', os.urandom(3_000_000))
         self.assertEqual(self.daemon.request('POST', '/-/scrub', b'{}').status, 200)
-        self.assertRegex(self.work('scrub')['detail'], r'^its last round verified \d+ bytes$')
+        self.assertRegex(self.work('scrub')['detail'], r'^its last round verified 3\.\d MB$')
 
     def test_work_that_is_switched_off_says_so(self):
         self.daemon.stop()

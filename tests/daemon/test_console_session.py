@@ -1,12 +1,15 @@
 """The console: its files, who is signed in, for how long, and where a session counts."""
 import hashlib
 import json
+import pathlib
 import re
 import unittest
 
 from tests.support.daemon import ROOT_ID, ROOT_SECRET, ROOT_TOKEN, Daemon
+from tests.support.runs import Run
 
 THREADS_MEET = False
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONSOLE = {'X-Deltabucket-Console': '1'}
 COOKIE = re.compile(r'deltabucket_session=([^;]+)\.([0-9a-f]{64}); Path=/; Max-Age=86400; HttpOnly; SameSite=Strict')
 SECURE = re.compile('__Host-' + COOKIE.pattern + '; Secure')  # the prefix needs Path=/, Secure and no Domain
@@ -95,6 +98,28 @@ class Console(unittest.TestCase):
                                ('/api/buckets/main/weights', 401), ('/hot_load/v1/models/hot_load', 401),
                                ('/xet/v1/reconstructions/' + 64 * '0', 401)):
             self.expect(status, cookie, target)
+
+    def test_nothing_that_is_stored_runs_in_the_consoles_origin(self):
+        """Lists, documents and errors too: a browser may open any of them. Pages of the server have policies of their own."""
+        self.daemon.request('PUT', '/weights/run/page', b'<script>alert(1)</script>', {'Content-Type': 'text/html'})
+        for target, policy, headers in (
+                ('/', 'sandbox', {}), ('/weights', 'sandbox', {}), ('/weights?list-type=2', 'sandbox', {}), ('/weights?cors', 'sandbox', {}),
+                ('/none/x', 'sandbox', {}), ('/weights/run/page', 'sandbox', {}), ('/weights/run/page', 'sandbox', {'Range': 'bytes=0-7'}),
+                ('/weights/run/page', 'sandbox', {'If-None-Match': '*'}), ('/weights/run/page?versionId=%zz', 'sandbox', {}),
+                ('/weights/run/page?response-content-type=image%2Fsvg%2Bxml', 'sandbox', {}), ('/buckets/main/weights/resolve/run/page', 'sandbox', {}),
+                ('/api/whoami-v2', 'sandbox', {}), ('/api/buckets/main/weights', 'sandbox', {}), ('/api/buckets/main/none', 'sandbox', {}),
+                ('/xet/v1/reconstructions/' + 64 * '0', 'sandbox', {}), ('/v1/runs/weights', 'sandbox', {}), ('/-/keys', 'sandbox', {}),
+                ('/buckets/main/weights', "default-src 'none'", {}), ('/buckets/main/none', "default-src 'none'", {}),
+                ('/console/', "default-src 'none'; script-src .*", {}), ('/console/none', "default-src 'none'; script-src .*", {})):
+            for method in ('GET', 'HEAD'):
+                got = self.daemon.request(method, target, headers=headers).headers
+                self.assertEqual(got.get_all('X-Content-Type-Options'), ['nosniff'], (method, target))
+                [said] = got.get_all('Content-Security-Policy')
+                self.assertRegex(said, f'^{policy}$', (method, target))
+
+    def test_a_put_that_is_refused_before_its_body_is_disarmed_too(self):
+        got = self.daemon.request('PUT', '/none/a', 100_000 * b'a').headers
+        self.assertEqual((got.get_all('X-Content-Type-Options'), got.get_all('Content-Security-Policy')), (['nosniff'], ['sandbox']))
 
     def test_credentials_come_before_the_cookie(self):
         cookie = self.cookie()
@@ -292,6 +317,9 @@ class Console(unittest.TestCase):
 
     def test_the_audit_trail_has_what_was_done_and_by_whom(self):
         run, root = '/v1/runs/weights/audited', ('127.0.0.1', ROOT_ID)
+        Run(self.daemon, 'audited').publish_all(0, 1)
+        pinned = '/v1/runs/models/audited'
+        move = b'{"fromRepo":"main/audited-three","toRepo":"main/audited-four","type":"bucket"}'
         key = self.add_key('weights/run/=read')
         cookie = self.cookie(token=key['token'])
         wanted = [('key_made', key['key_id'], 'guest', *root), ('sign_in', key['key_id'], 'token', '127.0.0.1', key['key_id'])]
@@ -315,6 +343,13 @@ class Console(unittest.TestCase):
                 ('POST', run, b'{}', 200, None),
                 ('PUT', f'{run}/settings', b'{"keep_steps":64}', 200, ('run_settings', 'weights/audited', '')),
                 ('DELETE', run, None, 204, ('run_removed', 'weights/audited', '')),
+                ('PUT', f'{pinned}/pins/best', b'{"step":0}', 200, ('pin_put', 'models/audited', 'best')),
+                ('DELETE', f'{pinned}/pins/best', None, 204, ('pin_removed', 'models/audited', 'best')),
+                ('PUT', f'{pinned}/rollback', b'{"step":0}', 200, ('rollback', 'models/audited', '{"step":0}')),
+                ('DELETE', f'{pinned}/rollback', None, 200, ('forward', 'models/audited', '')),
+                ('PUT', '/audited-three', b'', 200, ('bucket_made', 'audited-three', '')),
+                ('POST', '/api/repos/move', move, 200, ('bucket_settings', '', move.decode())),
+                ('POST', '/-/scrub', b'{}', 200, ('scrub', '', '{}')),
                 ('POST', '/-/gc', b'{"dry_run":true}', 200, None),
                 ('POST', '/-/gc', b'{"dry_run":false}', 200, ('gc', '', '{"dry_run":false}')),
                 ('POST', '/-/gc', b'', 200, ('gc', '', ''))):
@@ -325,6 +360,11 @@ class Console(unittest.TestCase):
         self.assertEqual(found[-len(wanted):], wanted)
         self.assertEqual([one['id'] for one in entries], sorted((one['id'] for one in entries), reverse=True))
         self.assertEqual({len(one['request_id']) for one in entries}, {32})
+        table = re.search(r'^\| `action` \|.*?\n\n', (ROOT / 'docs/protocol/admin.md').read_text(), re.M | re.S)[0]
+        told = [(action, detail) for actions, detail in re.findall(r'^\| (`.*?) \|.*\| ?(.*?) ?\|$', table, re.M)
+                for action in re.findall('`(.+?)`', actions) if action != 'action']
+        self.assertEqual({action for action, _ in told}, {entry[0] for entry in wanted} | {'urls_signed'})
+        self.assertEqual({action for action, detail in told if detail}, {entry[0] for entry in wanted if entry[2]} | {'sign_out', 'urls_signed'})
         self.daemon.admin('keys', 'add', '--name', 'by-hand')
         self.assertEqual([self.audit(limit=1).json()['entries'][0][name] for name in ('action', 'key_id', 'detail')],
                          ['key_made', 'control', 'by-hand'])

@@ -74,6 +74,28 @@ START_TEST(what_is_none_is_refused)
 }
 END_TEST
 
+static const struct {
+	uint64_t bytes;
+	const char *text;
+} SIZES[] = {
+	{0, "0 B"},
+	{999, "999 B"},
+	{1000, "1.0 kB"},
+	{1254304, "1.3 MB"},
+	{999949, "999.9 kB"},
+	{999999, "1.0 MB"},
+	{15200000000, "15.2 GB"},
+	{UINT64_MAX, "18.4 EB"},
+};
+
+START_TEST(sizes_read_well)
+{
+	char text[QUANTITY_TEXT_BYTES];
+	quantity_format(SIZES[_i].bytes, text);
+	ck_assert_str_eq(text, SIZES[_i].text);
+}
+END_TEST
+
 Suite *test_quantity_suite(void);
 Suite *test_quantity_suite(void)
 {
@@ -81,6 +103,7 @@ Suite *test_quantity_suite(void)
 	TCase *const tests = tcase_create("quantity");
 	tcase_add_loop_test(tests, quantities_are_read_exactly, 0, sizeof GOOD / sizeof GOOD[0]);
 	tcase_add_loop_test(tests, what_is_none_is_refused, 0, sizeof BAD / sizeof BAD[0]);
+	tcase_add_loop_test(tests, sizes_read_well, 0, sizeof(SIZES) / sizeof(SIZES[0]));
 	suite_add_tcase(suite, tests);
 	return suite;
 }

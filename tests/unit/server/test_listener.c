@@ -93,6 +93,8 @@ static const struct {
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "\r\n\r\nok\n"},
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "x-amz-request-id: "},
 	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "Server: deltabucket\r\n"},
+	{"GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200,
+		"X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n"},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\n\r\nhello", 200,
 		"ETag: \"5d41402abc4b2a76b9719d911017c592\""},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200,

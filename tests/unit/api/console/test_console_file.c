@@ -31,7 +31,6 @@ START_TEST(a_page_may_load_scripts_from_below_console_alone)
 		"style-src http://store.example:9000/console/; "
 		"font-src http://store.example:9000/console/; img-src 'self' data:; "
 		"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'");
-	face_fixture_assert_header(fake, "X-Content-Type-Options", "nosniff");
 	face_fixture_assert_header(fake, "Referrer-Policy", "no-referrer");
 	face_fixture_assert_header(fake, "Cache-Control", "no-cache");
 	face_fixture_assert_holds(fake, "<!doctype html>");

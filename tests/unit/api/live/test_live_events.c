@@ -176,6 +176,26 @@ START_TEST(a_key_that_cannot_be_told_of_a_new_name_begins_anew_once)
 }
 END_TEST
 
+/* Only those that might have read the run may hear its name. */
+START_TEST(the_next_owner_of_a_bucket_hears_nothing_of_runs_before)
+{
+	const char *const root = fixture.token;
+	const char *const next = face_fixture_key(&fixture, "next", NULL);
+	fixture.token = next;
+	follow("/-/events?runs=1");
+	fixture.token = root;
+	face_fixture_expect(&fixture, 204, METHOD_DELETE, RUN, NULL, NULL);
+	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt", NULL, NULL);
+	fixture.token = next;
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt", NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/own", NULL, "{}");
+	hear("event: reset\ndata: {\"reason\":\"bucket_removed\"}\n\n");
+	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/v1/runs/bkt/own", NULL, NULL);
+	hear("event: run_removed\ndata: {\"bucket\":\"bkt\",\"run\":\"own\"}\n\n");
+	ck_assert_uint_eq(count("event: run_removed"), 1);
+}
+END_TEST
+
 START_TEST(a_reader_that_missed_changes_of_runs_begins_anew)
 {
 	struct run_feed *const feed = store_run_feed(fixture.store);
@@ -224,6 +244,7 @@ Suite *test_live_events_suite(void)
 	tcase_add_test(tests, a_stop_in_the_middle_of_an_event_leaves_it_readable);
 	tcase_add_test(tests, a_bucket_with_a_new_name_renames_its_runs);
 	tcase_add_test(tests, a_key_that_cannot_be_told_of_a_new_name_begins_anew_once);
+	tcase_add_test(tests, the_next_owner_of_a_bucket_hears_nothing_of_runs_before);
 	tcase_add_test(tests, a_reader_that_missed_changes_of_runs_begins_anew);
 	tcase_add_test(tests, a_reader_that_missed_removals_begins_anew);
 	suite_add_tcase(suite, tests);

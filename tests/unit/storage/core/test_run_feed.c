@@ -28,6 +28,15 @@ static size_t read_since(uint64_t after, size_t limit)
 	return page.count;
 }
 
+static void note_end(const char *bucket, const char *name)
+{
+	run_feed_note_end(feed,
+		&(struct run_change){.run = 5,
+			.bucket_id = 3,
+			.bucket = span_text(bucket),
+			.name = span_text(name)});
+}
+
 START_TEST(notes_are_shown_together_and_each_run_once)
 {
 	run_feed_note(feed, 5);
@@ -59,18 +68,19 @@ END_TEST
 START_TEST(the_end_of_a_run_keeps_its_names)
 {
 	run_feed_note(feed, 5);
-	run_feed_note_end(feed, 5, span_text("models"), span_text("policy"));
+	note_end("models", "policy");
 	run_feed_show(feed);
 	ck_assert_uint_eq(read_since(0, ROOM), 2);
 	ck_assert(!changes[0].has_ended && changes[1].has_ended);
 	ck_assert(span_equal_text(changes[1].bucket, "models"));
 	ck_assert(span_equal_text(changes[1].name, "policy"));
+	ck_assert_int_eq(changes[1].bucket_id, 3);
 }
 END_TEST
 
 START_TEST(a_run_with_a_new_name_is_told_after_the_end_of_the_old_one)
 {
-	run_feed_note_end(feed, 5, span_text("models"), span_text("policy"));
+	note_end("models", "policy");
 	run_feed_note(feed, 5);
 	run_feed_note(feed, 5);
 	run_feed_show(feed);
@@ -84,7 +94,7 @@ START_TEST(a_reader_too_far_behind_is_told)
 {
 	struct run_feed_page page = {.limit = ROOM};
 	for (int i = 0; i < RUN_FEED_CHANGES; i++)
-		run_feed_note_end(feed, 5, span_text("b"), span_text("r"));
+		note_end("b", "r");
 	run_feed_show(feed);
 	page.until = run_feed_last(feed);
 	ck_assert(run_feed_read(feed, &page, arena, changes));

@@ -503,34 +503,6 @@ START_TEST(test_response_overrides)
 }
 END_TEST
 
-static void assert_disarmed(
-	int status, enum method method, const char *target, const char *const *headers)
-{
-	struct fake_exchange *const fake =
-		face_fixture_ask(&fixture, status, method, target, headers, NULL);
-	face_fixture_assert_header(fake, "X-Content-Type-Options", "nosniff");
-	face_fixture_assert_header(fake, "Content-Security-Policy", "sandbox");
-	fake_exchange_free(fake);
-}
-
-/* A browser that opens a stored page runs no scripts of it and does not give it the server's
- * origin. */
-START_TEST(test_stored_pages_are_disarmed)
-{
-	static const char *const targets[] = {"/bkt/k",
-		"/bkt/k?response-content-type=image%2Fsvg%2Bxml&response-content-disposition=inline",
-		"/buckets/main/bkt/resolve/k"};
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k",
-		HEADERS("Content-Type", "text/html"), "<script>alert(1)</script>");
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-		assert_disarmed(200, METHOD_GET, targets[i], NULL);
-		assert_disarmed(200, METHOD_HEAD, targets[i], NULL);
-		assert_disarmed(206, METHOD_GET, targets[i], HEADERS("Range", "bytes=0-7"));
-		assert_disarmed(304, METHOD_GET, targets[i], HEADERS("If-None-Match", "*"));
-	}
-}
-END_TEST
-
 START_TEST(test_delete)
 {
 	put_text("/bkt/k");
@@ -654,7 +626,6 @@ Suite *test_s3_objects_suite(void)
 	tcase_add_loop_test(
 		objects, test_marker_is_no_plain_request, 0, sizeof(markers) / sizeof(markers[0]));
 	tcase_add_test(objects, test_response_overrides);
-	tcase_add_test(objects, test_stored_pages_are_disarmed);
 	tcase_add_test(objects, test_delete);
 	tcase_add_test(objects, test_errors_name_their_object);
 	tcase_add_test(objects, test_who_may);
