@@ -156,11 +156,11 @@ class Keys(ConsoleCase):
         self.ask('DELETE', f'/v1/runs/{RUN}/rollback')
         self.ask('PUT', f'/v1/runs/{RUN}/pins/best', body='{"step":3}')
         self.ask('DELETE', f'/v1/runs/{RUN}/pins/best')
-        self.ask('POST', '/-/gc', body='{"dry_run":true,"live_percent":70}')
+        self.ask('POST', '/-/gc', body='{"live_percent":70}')
         self.ask('POST', '/-/scrub', body='{"rate":60000}')
         self.ask('PUT', '/files?versioning', body='<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
         self.open('#/keys?view=audit')
-        for action, said in (('rolled back', 'to step 2'), ('pin put', 'pin best'), ('gc', 'looked only, compacted packs below 70 % in use'),
+        for action, said in (('rolled back', 'to step 2'), ('pin put', 'pin best'), ('gc', 'compacted packs below 70 % in use'),
                              ('scrub', 'at most 60,000 MiB a second'), ('bucket settings', 'versioning'), ('signed in', 'with its secret')):
             self.page.get_by_role('row').filter(has=self.page.get_by_text(action, exact=True)).get_by_text(said, exact=True).first.wait_for()
         self.assertNotIn('{"', self.page.inner_text('main'))

@@ -1,7 +1,7 @@
 """A real Ceph of one node with its S3 gateway, from Debian's packages (`setup/install ceph`): a monitor, an OSD that keeps its data in memory, and
 radosgw. Everything listens on 127.0.0.1 and lies in one temporary folder.
 
-It needs no manager and no root. cephx must be on: radosgw refuses to start without.
+It needs no manager. cephx must be on: radosgw refuses to start without.
 """
 import contextlib
 import http.client
@@ -18,7 +18,7 @@ from tests.support.daemon import REPLY_SECONDS, Reply, held_port
 from tests.support.signer import Signer
 
 KEY_ID, SECRET = 'CEPHKEYFORTESTS00000', 'ceph-secret-for-tests-0123456789abcdef'
-START_SECONDS = 180  # ends what hangs; a quiet machine takes about ten
+START_SECONDS = 180  # ends what hangs; it takes about three
 STOP_SECONDS = 60
 # The monitor waits a second before each change of its maps by default: a dozen of them stand between an empty folder and an answer to a request.
 GLOBAL = dict(

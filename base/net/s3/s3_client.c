@@ -151,13 +151,13 @@ void s3_client_free(struct s3_client *client)
 	free(client);
 }
 
+/* A request that waits for a connection sees it when one of those that are used ends. */
 void s3_client_cancel(struct s3_client *client)
 {
 	lock_enter(&client->lock);
 	client->is_cancelled = true;
 	for (size_t i = 0; i < client->options.connections; i++)
 		http_client_cancel(client->connections[i].http);
-	lock_broadcast(&client->freed);
 	lock_broadcast(&client->cancelled);
 	lock_leave(&client->lock);
 }

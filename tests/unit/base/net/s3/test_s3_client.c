@@ -255,6 +255,8 @@ static const struct {
 	{{{.status = 206, .headers = "Content-Range: bytes 10-13/100\r\n", .body = "abcdefghijkl"}},
 		100},
 	{{{.status = 206, .headers = "Content-Range: bytes 0-3/100\r\n", .body = "abcd"}}, 100},
+	{{{.status = 206, .headers = "Content-Range: bytes 9-13/100\r\n", .body = "abcd"}}, 100},
+	{{{.status = 200, .headers = "Content-Range: bytes 10-13/100\r\n", .body = "abcd"}}, 100},
 	{{{.status = 206, .headers = "Content-Range: bytes 10-14/100\r\n", .body = "abcd"}}, 100},
 	{{{.status = 206, .headers = "Content-Range: bytes 10-13/12\r\n", .body = "abcd"}}, 12},
 	{{{.status = 206, .headers = "Content-Range: bytes 10-13/*\r\n", .body = "abcd"}},
@@ -395,7 +397,8 @@ static void *put_one(void *argument)
 
 static void put_by_threads(const struct s3_service_answer *answers, pthread_t *threads)
 {
-	const struct s3_client_options options = {.connections = 2, .tries = 2};
+	const struct s3_client_options options = {
+		.connections = 2, .tries = 2, .stall_timeout_ms = 3600 * 1000};
 	for (size_t i = 0; i <= ERROR_TOO_MANY_TAGS; i++)
 		atomic_store(&kinds[i], 0);
 	s3_service_answer_with(service, answers);
@@ -445,7 +448,7 @@ END_TEST
 
 static void *cancel_soon(void *argument)
 {
-	while (s3_service_count(service) == 0)
+	while (atomic_load(&told) == 0)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	s3_client_cancel(argument);
 	return NULL;
@@ -453,10 +456,12 @@ static void *cancel_soon(void *argument)
 
 START_TEST(a_cancel_ends_a_pause)
 {
-	static const struct s3_service_answer busy[] = {{.status = 503}, {0}};
+	static const struct s3_service_answer busy[] = {
+		{.status = 503, .headers = "Retry-After: 3600\r\n"}, {0}};
 	const struct s3_client_options options = {
-		.tries = 5, .pause_ms = 3600 * 1000, .give_up_ms = 7200 * 1000};
+		.tries = 5, .give_up_ms = 7200 * 1000, .on_retry = note, .owner = &told};
 	pthread_t thread;
+	atomic_store(&told, 0);
 	s3_service_answer_with(service, busy);
 	struct s3_client *pausing = s3_service_client(service, &options);
 	pthread_create(&thread, NULL, cancel_soon, pausing);

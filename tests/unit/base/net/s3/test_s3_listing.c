@@ -170,6 +170,9 @@ START_TEST(a_listing_in_circles_is_left)
 				"<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>")},
 		{0}};
 	static const struct s3_service_answer nowhere[] = {
+		{.status = 200,
+			.body = LIST(
+				"<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>")},
 		{.status = 200, .body = LIST("<IsTruncated>true</IsTruncated>")}, {0}};
 	static const struct s3_service_answer escape[] = {
 		{.status = 200,
@@ -181,7 +184,7 @@ START_TEST(a_listing_in_circles_is_left)
 	ck_assert_uint_eq(s3_service_count(service), 2);
 	s3_service_answer_with(service, nowhere);
 	ck_assert_int_eq(list(""), -1);
-	ck_assert_uint_eq(s3_service_count(service), 1);
+	ck_assert_uint_eq(s3_service_count(service), 2);
 	s3_service_answer_with(service, escape);
 	ck_assert_int_eq(list(""), -1);
 	ck_assert_int_eq(err.kind, ERROR_UPSTREAM);
