@@ -48,7 +48,7 @@ export function Workers({ bucket, name, run, route }) {
     <${Table} label="Workers" columns=${columns} rows=${rows} rowKey=${(worker) => worker.id} sort=${{ id: 'behind', descending: true }} height=${620}
       onOpen=${(worker) => go(here(worker.id))} selected=${chosen || undefined}
       empty=${html`<${Empty} title="No worker matches" action=${html`<button class="button" onClick=${() => { setText(''); setShown('all'); }}>Show all workers</button>`} />`}
-      foot=${html`<span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}${oldest && html`. Oldest report: <${Ago} time=${oldest} />`}</span>
+      foot=${html`<span><span>${rows.length === workers.length ? some('worker', rows.length) : `${count(rows.length)} of ${some('worker', workers.length)}`}${loading ? ', more are fetched' : ''}</span>${oldest && html`. Oldest report: <${Ago} time=${oldest} />`}</span>
         <span class="hide-phone">The order holds while the pointer is in the table.</span>`} />
     ${chosen && html`<${Worker} key=${chosen} bucket=${bucket} name=${name} id=${chosen} live=${workers.find((worker) => worker.id === chosen)} served=${served} onClose=${() => go(here(null))} />`}
   </div>`;
