@@ -61,9 +61,11 @@ static enum next reply(
 	return exchange_reply_buffer(exchange, 200, content_type, &out);
 }
 
+/* The page of a failure may take the place of one that was too large. */
 static void start(struct exchange *exchange, struct buffer *out, size_t cap, struct span title)
 {
-	exchange_add_header(exchange, "Content-Security-Policy", "default-src 'none'");
+	if (!exchange_has_reply_header(exchange, "Content-Security-Policy"))
+		exchange_add_header(exchange, "Content-Security-Policy", "default-src 'none'");
 	buffer_init(out, cap);
 	buffer_add_text(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
 	add_escaped(out, title);

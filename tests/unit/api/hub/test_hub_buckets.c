@@ -502,6 +502,32 @@ START_TEST(a_browser_gets_a_page)
 }
 END_TEST
 
+/* Names of 1,000 bytes, each of which takes nine in the page. */
+START_TEST(a_page_too_large_is_a_failure_with_one_policy)
+{
+	enum { NAMES = 960, QUOTES = 1000 };
+	struct buffer target;
+	create("b", "{\"private\":false}");
+	buffer_init(&target, 8192);
+	for (int i = 0; i < NAMES; i++) {
+		buffer_reset(&target);
+		buffer_format(&target, "/team--b/%03d", i);
+		for (int k = 0; k < QUOTES; k++)
+			buffer_add_text(&target, "%22");
+		face_fixture_expect(&fixture, 200, METHOD_PUT, buffer_text(&target), NULL, "1");
+	}
+	buffer_release(&target);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 503, METHOD_GET, "/buckets/team/b", HOST, NULL);
+	const struct reply *const reply = &fake->exchange.reply;
+	size_t policies = 0;
+	for (size_t i = 0; i < reply->header_count; i++)
+		policies += strcmp(reply->headers[i].name, "Content-Security-Policy") == 0;
+	ck_assert_uint_eq(policies, 1);
+	fake_exchange_free(fake);
+}
+END_TEST
+
 /* Follows the links, as clients do, and counts the buckets. */
 static size_t walk(const char *target, size_t *out_pages)
 {
@@ -662,6 +688,7 @@ Suite *test_hub_buckets_suite(void)
 	tcase_add_test(tests, lists_show_what_the_caller_may_see);
 	tcase_add_test(tests, repositories_come_with_their_storage);
 	tcase_add_test(tests, a_browser_gets_a_page);
+	tcase_add_test(tests, a_page_too_large_is_a_failure_with_one_policy);
 	tcase_add_test(tests, lists_come_in_pages);
 	tcase_add_test(tests, a_key_with_grants_sees_and_does_what_they_name);
 	tcase_add_test(tests, tokens_are_of_the_bucket_and_the_caller);

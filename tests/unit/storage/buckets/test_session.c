@@ -1,4 +1,5 @@
-/* Uses of sessions are written down behind the requests, and wait in a bounded number. */
+/* Uses of sessions are written down behind the requests, and wait in a bounded number. A new session
+ * ends the one before. */
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -118,14 +119,37 @@ START_TEST(a_use_is_written_down_once_a_minute)
 }
 END_TEST
 
+/* The earlier session may have ended since the request for the new one was judged. */
+START_TEST(a_session_takes_the_place_of_one_that_may_have_ended)
+{
+	const struct session_record old = open_session(1);
+	struct session_opening opening = {
+		.key_id = span_text("KEY"), .now_ms = start_ms, .replaces = true};
+	struct session_record found;
+	struct error err = {0};
+	memcpy(opening.replaced, old.id, sizeof(opening.replaced));
+	for (uint8_t first = 2; first < 4; first++) {
+		opening.id[0] = first;
+		ck_assert_int_eq(fixture_call(session_open_call(fixture.store, &opening), &err), 0);
+		ck_assert_int_eq(session_find(fixture.store, opening.id, start_ms, fixture.arena,
+					 &found, &err),
+			1);
+		ck_assert_int_eq(
+			session_find(fixture.store, old.id, start_ms, fixture.arena, &found, &err),
+			0);
+	}
+}
+END_TEST
+
 Suite *test_session_suite(void);
 Suite *test_session_suite(void)
 {
 	Suite *const suite = suite_create("session");
-	TCase *const tcase = tcase_create("touch");
+	TCase *const tcase = tcase_create("session");
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, uses_do_not_pile_up_while_the_disk_stalls);
 	tcase_add_test(tcase, a_use_is_written_down_once_a_minute);
+	tcase_add_test(tcase, a_session_takes_the_place_of_one_that_may_have_ended);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
