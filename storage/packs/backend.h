@@ -96,6 +96,16 @@ static inline bool backend_is_far(const struct backend *backend)
 	return backend->ops->create_staged != NULL;
 }
 
+/* Says that a read gave wrong bytes there. True: another read gets them from where they are
+ * stored. */
+static inline bool backend_forget(struct backend_file *file, uint64_t offset, uint64_t length)
+{
+	if (file->backend->ops->forget == NULL)
+		return false;
+	file->backend->ops->forget(file, offset, length);
+	return true;
+}
+
 /* Makes the folder when it is absent. `aside`, the folder of doubtful files, is made when it is
  * needed. `files` NULL: the real ones. */
 struct backend *backend_folder_open(

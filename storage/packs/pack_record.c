@@ -20,6 +20,8 @@ static int read_together(struct backend_file *file, const struct pack_entry *ent
 	uint32_t count, struct pack_read *read, struct error *err);
 static int read_decoded(struct pack_store *store, struct backend_file *file,
 	const struct pack_entry *entry, uint8_t *into, struct error *err);
+static int read_stored(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
+	struct error *err);
 
 bool pack_record_is_plain(const struct pack_entry *entry, bool as_stored)
 {
@@ -145,6 +147,12 @@ static int read_plain(struct backend_file *file, const struct pack_entry *entrie
 	struct pack_read *read, struct error *err)
 {
 	int result = read_together(file, entries, count, read, err);
+	if (result != 0 && err->kind == ERROR_CORRUPT &&
+		backend_forget(file, entries[0].offset, read->capacity)) {
+		read->chunks = 0;
+		read->len = 0;
+		result = read_together(file, entries, count, read, err);
+	}
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
 	return is_unclear ? read_together(file, entries, 1, read, err) : result;
 }
@@ -175,14 +183,10 @@ static int read_decoded(struct pack_store *store, struct backend_file *file,
 	const struct pack_entry *entry, uint8_t *into, struct error *err)
 {
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
-	uint8_t header[PACK_RECORD_HEADER_BYTES];
-	const struct iovec parts[] = {
-		{.iov_base = header, .iov_len = sizeof(header)},
-		{.iov_base = scratch->stored, .iov_len = entry->stored},
-	};
-	int result = file->backend->ops->read(file, parts, 2, entry->offset, err);
-	if (result == 0)
-		result = pack_record_check(header, entry, scratch->stored, err);
+	int result = read_stored(file, entry, scratch->stored, err);
+	if (result != 0 && err->kind == ERROR_CORRUPT &&
+		backend_forget(file, entry->offset, record_bytes(entry)))
+		result = read_stored(file, entry, scratch->stored, err);
 	if (result == 0)
 		result = codec_decode(scratch->codec, (enum codec)entry->codec,
 			span_of(scratch->stored, entry->stored), into + PACK_RECORD_HEADER_BYTES,
@@ -192,4 +196,17 @@ static int read_decoded(struct pack_store *store, struct backend_file *file,
 		.codec = CODEC_RAW, .stored = entry->size, .size = entry->size};
 	pack_format_put_record_header(&shown, into);
 	return result;
+}
+
+static int read_stored(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
+	struct error *err)
+{
+	uint8_t header[PACK_RECORD_HEADER_BYTES];
+	const struct iovec parts[] = {
+		{.iov_base = header, .iov_len = sizeof(header)},
+		{.iov_base = stored, .iov_len = entry->stored},
+	};
+	return file->backend->ops->read(file, parts, 2, entry->offset, err) != 0
+		? -1
+		: pack_record_check(header, entry, stored, err);
 }

@@ -28,6 +28,8 @@ static int record_decode(struct pack_scratch *scratch, struct codec_context *cod
 	struct error *err);
 static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
 	struct error *err);
+static int record_read_once(struct backend_file *file, const struct pack_entry *entry,
+	uint8_t *stored, struct error *err);
 static int no_such_chunk(struct error *err);
 static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity);
 static uint64_t record_end(const struct pack_entry *entry);
@@ -344,9 +346,19 @@ static int record_decode(struct pack_scratch *scratch, struct codec_context *cod
 		codec, number, span_of(scratch->stored, entry->stored), into, entry->size, err);
 }
 
-/* Reads a record's payload to `stored`, verified. */
+/* Reads a record's payload to `stored`, verified. What this machine kept of a far place may be
+ * wrong; then it is asked for again, once. */
 static int record_read(struct backend_file *file, const struct pack_entry *entry, uint8_t *stored,
 	struct error *err)
+{
+	const int result = record_read_once(file, entry, stored, err);
+	const bool is_retried = result != 0 && err->kind == ERROR_CORRUPT &&
+		backend_forget(file, entry->offset, record_end(entry) - entry->offset);
+	return is_retried ? record_read_once(file, entry, stored, err) : result;
+}
+
+static int record_read_once(struct backend_file *file, const struct pack_entry *entry,
+	uint8_t *stored, struct error *err)
 {
 	uint8_t header[PACK_RECORD_HEADER_BYTES];
 	const struct iovec parts[] = {
@@ -392,6 +404,13 @@ static int run_read(struct backend_file *file, const struct pack_entry *entries,
 	struct pack_read *read, struct error *err)
 {
 	int result = read_together(file, entries, count, read, err);
+	if (result != 0 && err->kind == ERROR_CORRUPT &&
+		backend_forget(file, entries[0].offset,
+			record_end(&entries[count - 1]) - entries[0].offset)) {
+		read->chunks = 0;
+		read->len = 0;
+		result = read_together(file, entries, count, read, err);
+	}
 	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
 	return is_unclear ? read_together(file, entries, 1, read, err) : result;
 }
