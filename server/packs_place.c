@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "server/data_folder.h"
 #include "storage/far/far_backend.h"
+#include "storage/packs/place_note.h"
 
 static struct backend *open_far(
 	const struct packs_place *place, const struct far_place *far, struct error *err);
@@ -20,9 +21,9 @@ struct backend *packs_place_open(void *place, struct error *err)
 {
 	const struct packs_place *const wanted = place;
 	struct far_place far;
-	struct backend *const backend = read_place(wanted->configuration, &far, err) == 0
-		? open_far(wanted, &far, err)
-		: NULL;
+	const bool is_ready = read_place(wanted->configuration, &far, err) == 0 &&
+		place_note_set(NULL, wanted->folder, wanted->configuration->packs, err) == 0;
+	struct backend *const backend = is_ready ? open_far(wanted, &far, err) : NULL;
 	far_place_release(&far);
 	return backend;
 }

@@ -113,7 +113,8 @@ static int get_once(struct fetching *fetching)
 		return error_set(&fetching->err, ERROR_CORRUPT, "The file %s ends inside a record.",
 			file->name);
 	free(fetching->bytes);
-	fetching->bytes = memory_new(sizeof(*fetching->bytes) + size);
+	fetching->bytes = memory_grow(NULL, 1, sizeof(*fetching->bytes) + size);
+	fetching->bytes->uses = 0;
 	fetching->bytes->len = size;
 	const struct iovec into = {.iov_base = fetching->bytes->data, .iov_len = size};
 	const int result =

@@ -204,7 +204,7 @@ static int ensure_id(struct far_upload *upload, struct error *err)
 static int read_bytes(struct far_upload *upload, uint64_t offset, uint64_t length,
 	uint8_t **out_bytes, struct error *err)
 {
-	uint8_t *const bytes = memory_new((size_t)length);
+	uint8_t *const bytes = memory_grow(NULL, (size_t)length, 1);
 	const struct iovec part = {.iov_base = bytes, .iov_len = (size_t)length};
 	if (block_file_read(upload->file, &part, 1, offset, err) != 0) {
 		free(bytes);

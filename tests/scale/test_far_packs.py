@@ -153,6 +153,30 @@ class FarPacks(unittest.TestCase):
         self.drop_cache()
         self.check_all()
 
+    def test_the_folder_is_not_taken_for_the_packs(self):
+        self.put('k', 300_000)
+        self.daemon.stop()
+        here = rf'packs of this store lie at s3\+{self.ceph.endpoint}/packs/{self.prefix}'
+        self.assertRegex(self.daemon.admin('fsck', check=False).stderr, here)
+        arguments, self.daemon.arguments = self.daemon.arguments, []
+        with self.assertRaisesRegex(RuntimeError, here):
+            self.daemon.start()
+        self.daemon.arguments = arguments
+        self.daemon.start()
+        self.check_all()
+
+    def test_packs_in_the_folder_stay_there(self):
+        near = self.enterContext(Daemon(tls=False))
+        self.assertEqual(near.request('PUT', '/obj').status, 200)
+        self.assertEqual(near.request('PUT', '/obj/k', bytes(range(256)) * 300).status, 200)
+        near.stop()
+        near.arguments, near.environment = self.daemon.arguments, self.daemon.environment
+        with self.assertRaisesRegex(RuntimeError, 'start without the setting packs'):
+            near.start()
+        near.arguments = []
+        near.start()
+        self.assertEqual(near.request('GET', '/obj/k').body, bytes(range(256)) * 300)
+
     def test_what_is_wrong_is_said(self):
         for place, said in (('/srv/packs', r'packs must be s3://HOST'), ('s3://127.0.0.1/box', r'DELTABUCKET_PACKS_KEY_ID')):
             daemon = Daemon(tls=False, arguments=['--packs', place])
