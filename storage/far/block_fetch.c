@@ -178,10 +178,7 @@ static void settle(struct fetching *fetching, int result)
 	else
 		set_failed(block, &fetching->err);
 	block->is_stale = false;
-	if (block->state == BLOCK_ABSENT && (block->pins > 0 || block->waits != NULL))
-		block_fetch_queue(block, true);
-	if (block->state != BLOCK_QUEUED)
-		block_read_end_waits(block, &over);
+	block_read_end_waits(block, &over); /* they ask again for a block that is still absent */
 	if (file->users == 0 && block->pins == 0 &&
 		(block->state == BLOCK_LOOSE || block->state == BLOCK_FAILED))
 		block_cache_drop(block);

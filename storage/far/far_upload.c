@@ -29,7 +29,6 @@ struct far_upload {
 	bool is_early;
 	unsigned references; /* the owner's, and one for each part on its way */
 	unsigned sending;
-	uint64_t length;
 	struct part *parts;
 	size_t count;
 	size_t capacity;
@@ -109,7 +108,6 @@ struct far_upload *far_upload_new(
 
 void far_upload_grow(struct far_upload *upload, uint64_t length)
 {
-	upload->length = length;
 	if (upload->is_early && length > upload->uploads->part_bytes)
 		queue_parts(upload, length, false);
 }
@@ -242,7 +240,6 @@ void far_upload_cut(struct far_upload *upload, uint64_t length)
 			upload->parts[i].state = PART_NONE;
 	}
 	lock_leave(&uploads->lock);
-	upload->length = length;
 }
 
 int far_upload_finish(struct far_upload *upload, uint64_t length, struct error *err)

@@ -462,9 +462,10 @@ START_TEST(stored_files_survive_a_restart_and_others_do_not)
 	ck_assert(file_right(NAME, 0, SIZE));
 	ck_assert_int_eq(atomic_load(&source.reads), 0);
 	ck_assert(block_cache_remove(cache, NAME));
-	file = write_file(1000);
+	file = write_file(60000);
 	block_file_close(file);
 	reopen(100);
+	ck_assert_uint_lt(disk_bytes(), 32 * 1024);
 	ck_assert(file_right(NAME, 0, 2000));
 	ck_assert_int_eq(atomic_load(&source.reads), 1);
 }
