@@ -201,10 +201,17 @@ static int make_local(struct block_file *file, struct error *err)
 	if (fd < 0)
 		return error_set_errno(err, "cannot create %s", path);
 	lock_enter(&file->cache->lock);
-	file->fd_users = 1;
-	block_room_set_fd(file, fd);
+	const bool is_new = file->is_new;
+	if (is_new) {
+		file->fd_users++;
+		block_room_set_fd(file, fd);
+	}
 	lock_leave(&file->cache->lock);
-	return 0;
+	if (is_new)
+		return 0;
+	(void)files->unlink(files, path);
+	close(fd);
+	return error_set(err, ERROR_NOT_FOUND, "The file %s was removed.", file->name);
 }
 
 void block_cache_path(const struct block_file *file, bool is_new, char out[BLOCK_PATH_BYTES])
