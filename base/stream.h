@@ -26,13 +26,18 @@ struct body_sink {
 };
 
 enum { SOURCE_WAIT = -2 };
+/* Any thread, and perhaps before the read has returned. */
+typedef void source_wake_fn(void *owner);
 
 struct body_source {
 	/* Reads up to `capacity` bytes into `into`. Returns the count, 0 at the end, or -1 with the
 	 * error set. May return SOURCE_WAIT only where the owner of the source allows it: there are
-	 * no bytes now, and the source wakes its owner once when it should read again. */
+	 * no bytes now, and the source wakes its owner once when it should read again. It is not
+	 * closed before that. */
 	ptrdiff_t (*read)(
 		struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+	/* Allows the source to wait; before that it blocks. NULL: it never waits. */
+	void (*let_wait)(struct body_source *source, source_wake_fn *wake, void *owner);
 	void (*close)(struct body_source *source); /* frees it */
 };
 

@@ -159,13 +159,13 @@ static char fold(char character)
 	return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
 }
 
-/* Variables for the root key, the client and the commands that the client runs, and those that
+/* Variables for keys, the client and the commands that the client runs, and those that
  * Kubernetes sets for a service with the name deltabucket. */
 static bool is_known_otherwise(struct span name)
 {
 	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN",
 		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
-		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS"};
+		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "PACKS_KEY_ID", "PACKS_SECRET"};
 	static const char *const beginnings[] = {"SERVICE_", "PORT"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (span_equal_text(name, names[i]))

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "server/certificate.h"
 #include "server/data_folder.h"
+#include "server/packs_place.h"
 
 static int check_data(const struct configuration *configuration, struct error *err);
 static int check_parent(const char *data, struct error *err);
@@ -19,6 +20,7 @@ const struct configuration_check configuration_checks[] = {
 	{"data", check_data},
 	{"master_key", check_master_key},
 	{"tls_cert", check_certificate},
+	{"packs", packs_place_check},
 };
 const size_t configuration_check_count =
 	sizeof(configuration_checks) / sizeof(configuration_checks[0]);

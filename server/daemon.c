@@ -33,6 +33,7 @@
 #include "server/folder_owner.h"
 #include "server/listener.h"
 #include "server/listener_socket.h"
+#include "server/packs_place.h"
 #include "server/root_key.h"
 #include "storage/derive/derive_worker.h"
 #include "storage/files/file_hash_worker.h"
@@ -238,6 +239,9 @@ static int open_store(struct daemon *daemon, struct error *err)
 	if (read_etag(configuration->etag, &options.fast_etags, err) != 0 ||
 		read_after_damage(configuration->after_damage, &options.after_damage, err) != 0)
 		return -1;
+	struct packs_place place = {.configuration = configuration, .folder = daemon->folder.path};
+	options.open_backend = packs_place_is_far(configuration) ? packs_place_open : NULL;
+	options.backend_owner = &place;
 	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
 	derive_key(daemon, "deltabucket xet answers", options.xet.key);
 	daemon->store = store_open(&options, err);

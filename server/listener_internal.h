@@ -84,7 +84,7 @@ enum phase {
 	PHASE_BODY,  /* the sink takes the body */
 	PHASE_WAIT,  /* the handler waits */
 	PHASE_REPLY, /* the reply is set; the rest of the body is dropped */
-	PHASE_SENT   /* the reply is queued; an endless one is still read */
+	PHASE_SENT   /* the reply is queued; one that may wait is still read */
 };
 /* Shared by the reactor, which suspends, and the waker, which resumes. After it has stored WOKEN
  * over RUNNING, the waker must not touch the request. */
@@ -159,9 +159,9 @@ enum MHD_Result request_call(
 	struct request *request, const char *method, const char *data, size_t *data_size);
 /* The same while the listener stops: begins no step. */
 enum MHD_Result request_drop(struct request *request);
-/* Reads more of an endless reply. Returns the count of bytes, 0 when the request is suspended until
- * there are some, or MHD's codes for the end. */
-ssize_t request_stream(struct request *request, char *into, size_t capacity);
+/* Reads more of a reply that may wait. Returns what its source does; after SOURCE_WAIT the request
+ * is suspended until there is more to read. busy when the server stops. */
+ptrdiff_t request_stream(struct request *request, char *into, size_t capacity, struct error *err);
 void request_end(struct request *request, bool whole); /* logs, counts, frees */
 
 /* listener_reply.c */

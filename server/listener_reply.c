@@ -23,6 +23,8 @@ static ssize_t listener_reply_read_nothing(
 	void *owner, uint64_t position, char *into, size_t capacity);
 static ssize_t listener_reply_read_source(
 	void *owner, uint64_t position, char *into, size_t capacity);
+static ptrdiff_t read_source(
+	struct request *request, char *into, size_t capacity, struct error *err);
 static void add_headers(const struct request *request, add_header_fn *add, void *to);
 static void disarm(const struct exchange *exchange, add_header_fn *add, void *to);
 static bool listener_reply_add_to_response(void *to, const char *name, const char *value);
@@ -106,7 +108,13 @@ static ssize_t listener_reply_read_stream(
 	void *owner, uint64_t position, char *into, size_t capacity)
 {
 	(void)position;
-	return request_stream(owner, into, capacity);
+	struct error err = {0};
+	const ptrdiff_t got = request_stream(owner, into, capacity, &err);
+	if (got == SOURCE_WAIT)
+		return 0;
+	return got > 0     ? (ssize_t)got
+		: got == 0 ? MHD_CONTENT_READER_END_OF_STREAM
+			   : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 /* For HEAD and 304, which only announce a length. libmicrohttpd does not read the body. */
@@ -127,20 +135,28 @@ static ssize_t listener_reply_read_source(
 	struct request *const request = owner;
 	struct exchange *const exchange = &request->exchange;
 	struct error err = {0};
-	ASSERT(exchange->reply.source != NULL);
-	const ptrdiff_t got = exchange->reply.source->read(
-		exchange->reply.source, (uint8_t *)into, capacity, &err);
-	if (got > 0) {
-		request->sent += (uint64_t)got;
-		return got;
-	}
+	const ptrdiff_t got = read_source(request, into, capacity, &err);
+	if (got > 0 || got == SOURCE_WAIT)
+		return got > 0 ? got : 0;
 	if (got == 0)
 		error_set(&err, ERROR_CORRUPT, "The body ended before its announced length.");
-	if (exchange->context->log != NULL)
+	if (exchange->context->log != NULL && err.kind != ERROR_BUSY)
 		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "body_failed",
 			&err);
 	/* The length is sent already, so the connection must break (invariant 7). */
 	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static ptrdiff_t read_source(
+	struct request *request, char *into, size_t capacity, struct error *err)
+{
+	const struct reply *const reply = &request->exchange.reply;
+	ASSERT(reply->source != NULL);
+	if (reply->may_wait)
+		return request_stream(request, into, capacity, err);
+	const ptrdiff_t got = reply->source->read(reply->source, (uint8_t *)into, capacity, err);
+	request->sent += got > 0 ? (uint64_t)got : 0;
+	return got;
 }
 
 /* A header that cannot be sent is dropped with a log line, so that the reply is not lost. */

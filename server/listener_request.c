@@ -150,31 +150,28 @@ enum MHD_Result request_drop(struct request *request)
 }
 
 /* Counts itself in `inside` before it reads `dropping`, as calls of the handler do (listener.c). */
-ssize_t request_stream(struct request *request, char *into, size_t capacity)
+ptrdiff_t request_stream(struct request *request, char *into, size_t capacity, struct error *err)
 {
 	struct exchange *const exchange = &request->exchange;
 	struct listener *const listener = request->reactor->listener;
-	struct error err = {0};
 	ptrdiff_t got = -1;
 	ASSERT(exchange->reply.source != NULL);
 	atomic_fetch_add(&listener->inside, 1);
-	const bool dropping =
-		atomic_load(&listener->dropping) || atomic_load(&request->link->hung_up);
+	const bool dropping = atomic_load(&listener->dropping) ||
+		(exchange->reply.is_endless && atomic_load(&request->link->hung_up));
 	if (request->suspended && !take_wake(request))
 		got = SOURCE_WAIT;
 	else if (!dropping)
 		while ((got = exchange->reply.source->read(exchange->reply.source, (uint8_t *)into,
-				capacity, &err)) == SOURCE_WAIT &&
+				capacity, err)) == SOURCE_WAIT &&
 			!suspend(request))
 			take_wake(request);
+	if (dropping && got == -1)
+		error_set(err, ERROR_BUSY, "The server is stopping.");
 	atomic_fetch_sub(&listener->inside, 1);
 	if (got > 0)
 		request->sent += (uint64_t)got;
-	if (got == SOURCE_WAIT)
-		return 0;
-	return got > 0     ? (ssize_t)got
-		: got == 0 ? MHD_CONTENT_READER_END_OF_STREAM
-			   : MHD_CONTENT_READER_END_WITH_ERROR;
+	return got;
 }
 
 void request_end(struct request *request, bool whole)

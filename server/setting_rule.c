@@ -9,6 +9,7 @@
 #include "api/auth/keyring.h"
 #include "base/net/client_address.h"
 #include "server/listener_socket.h"
+#include "storage/far/far_place.h"
 
 enum { LABEL_MAX_BYTES = 63, HOST_MAX_BYTES = 253 };
 
@@ -26,6 +27,7 @@ static int check_domain(const char *name, const char *value, struct error *err);
 static int check_hook_host(const char *name, const char *value, struct error *err);
 static int check_namespace(const char *name, const char *value, struct error *err);
 static int check_filled(const char *name, const char *value, struct error *err);
+static int check_packs(const char *name, const char *value, struct error *err);
 static int check_present(const char *name, const char *value, struct error *err);
 static bool has_word(const char *words, const char *value);
 
@@ -46,6 +48,7 @@ static const struct {
 	{"webhook_hosts", NULL, check_hook_host},
 	{"default_namespace", NULL, check_namespace},
 	{"region", NULL, check_filled},
+	{"packs", NULL, check_packs},
 	{"tls_priorities", NULL, check_present},
 };
 
@@ -168,4 +171,13 @@ static bool has_word(const char *words, const char *value)
 			return true;
 	}
 	return false;
+}
+
+static int check_packs(const char *name, const char *value, struct error *err)
+{
+	struct far_place place = {.endpoint = NULL};
+	(void)name;
+	const int result = value[0] == '\0' ? 0 : far_place_parse(value, &place, err);
+	far_place_release(&place);
+	return result;
 }

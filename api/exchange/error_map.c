@@ -24,7 +24,7 @@ static const struct error_row rows[] = {
 	ROW(DAMAGED, 503, "ServiceUnavailable", "damaged"),
 	ROW(CONTENT_DAMAGED, 409, "ContentDamaged", "content_damaged"),
 	ROW(READ_ONLY, 503, "ServiceUnavailable", "read_only"),
-	ROW(UPSTREAM, 502, "ServiceUnavailable", "upstream"),
+	ROW(UPSTREAM, 503, "ServiceUnavailable", "upstream"),
 	ROW(UNTRUSTED, 502, "ServiceUnavailable", "untrusted"),
 	ROW(UNSUPPORTED, 501, "NotImplemented", "unsupported"),
 	ROW(NO_MEMORY, 503, "SlowDown", "no_memory"),

@@ -211,6 +211,9 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	exchange->reply.source = source;
 	exchange->reply.length = length;
 	exchange->reply.length_known = true;
+	exchange->reply.may_wait = source->let_wait != NULL;
+	if (exchange->reply.may_wait)
+		source->let_wait(source, exchange_wake_owner, exchange);
 	return NEXT_REPLY;
 }
 
@@ -222,6 +225,7 @@ enum next exchange_reply_stream(
 	exchange->reply.content_type = content_type;
 	exchange->reply.source = source;
 	exchange->reply.is_endless = true;
+	exchange->reply.may_wait = true;
 	return NEXT_REPLY;
 }
 
@@ -242,7 +246,8 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 		log_failure(exchange->context->log, failure_level(err), exchange->request_id,
 			"request_failed", err);
 	write_error(exchange, err, row);
-	if (err->kind == ERROR_BUSY && !exchange_has_reply_header(exchange, "Retry-After"))
+	if ((err->kind == ERROR_BUSY || err->kind == ERROR_UPSTREAM) &&
+		!exchange_has_reply_header(exchange, "Retry-After"))
 		exchange_add_header(exchange, "Retry-After",
 			arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
 	exchange->reply.status = status;
@@ -491,6 +496,7 @@ static void start_reply(struct exchange *exchange, int status)
 		reply->source->close(reply->source);
 	reply->source = NULL;
 	reply->is_endless = false;
+	reply->may_wait = false;
 	reply->status = status;
 	reply->content_type = NULL;
 	reply->body = (struct span){NULL, 0};

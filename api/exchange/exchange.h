@@ -76,7 +76,8 @@ struct reply {
 	struct body_source *source; /* streamed body; the transport closes it */
 	uint64_t length;            /* of the streamed body, or announced by HEAD and 304 */
 	bool length_known;          /* HEAD without body, 304: announce `length` */
-	bool is_endless;            /* no length is known in advance, and `source` may wait */
+	bool is_endless;            /* no length is known in advance */
+	bool may_wait;              /* `source` may return SOURCE_WAIT */
 	struct reply_header {
 		const char *name;
 		const char *value;
@@ -214,16 +215,15 @@ enum next exchange_reply_buffer(
 	struct exchange *exchange, int status, const char *content_type, struct buffer *body);
 enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type,
 	struct body_source *source, uint64_t length);
-/* A body of unknown length, sent as the source gives it. The source may return SOURCE_WAIT; it must
- * then call exchange_wake, as after NEXT_WAIT, and is read again on the exchange's thread. It may
- * be closed at any time except while it waits. Never for HEAD. */
+/* A body of unknown length, sent as the source gives it; never for HEAD. Such a source may wait, as
+ * may one of known length with let_wait: it then calls exchange_wake, as after NEXT_WAIT, and is
+ * read again on the exchange's thread. It may be closed at any time except while it waits. */
 enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type,
 	struct body_source *source);
 /* Replies with `err` in the form of the face. This is the one place that logs a 5xx, with the
- * request id. Headers added before stay. Busy gets a Retry-After unless there is one. */
+ * request id. Headers added before stay. Busy and upstream get a Retry-After. */
 enum next exchange_fail(struct exchange *exchange, const struct error *err);
-/* The pause after which a refused caller should try again: 2 to 5 seconds, different between
- * requests, so that callers that were refused together do not return together. */
+/* Seconds after which a refused caller should try again: 2 to 5, so that not all return at once. */
 unsigned exchange_pause_seconds(const struct exchange *exchange);
 /* For transports, when a sink failed: as exchange_fail. But if the error is untouched and a reply
  * is set, the handler set it, and that reply stays. */

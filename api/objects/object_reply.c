@@ -1,8 +1,8 @@
 /* A reply is made in three stages: find the version, choose the range by the conditions and
  * headers, and open the bytes. Everything that can fail comes before the first header of the
  * version is added, because headers stay on an error reply. If the version disappears before its
- * bytes are opened, the stages are repeated. Bytes in very many places are opened on a helper, with
- * the state in exchange->shared. */
+ * bytes are opened, the stages are repeated. Bytes in very many places are opened on a helper, and
+ * the bytes of a small body may wait for a network, with the state in exchange->shared. */
 #include "api/objects/object_reply.h"
 
 #include <inttypes.h>
@@ -27,12 +27,15 @@ struct serving {
 	struct body_source *source; /* NULL: no bytes */
 };
 
-/* exchange->shared.state while a helper opens bytes. */
+/* exchange->shared.state while a helper opens bytes, or a small body waits. */
 struct awaited {
 	struct object_reply_params params;
-	struct serving serving;
+	struct serving serving; /* its source is owned */
 	struct object_opening *opening;
-	int tries; /* that ended before this one */
+	int tries;          /* that ended before this one */
+	uint8_t *bytes;     /* of a small body; in the arena */
+	size_t have;        /* so many were read */
+	struct error error; /* of reading them */
 };
 
 static bool look(struct exchange *exchange, struct object_view *view,
@@ -51,12 +54,25 @@ static struct byte_range asked_range(struct exchange *exchange, const struct obj
 static enum next reply_unsatisfiable(struct exchange *exchange, const struct object *object);
 static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
 	const struct serving *serving);
+static struct awaited *awaited_of(
+	struct exchange *exchange, const struct object_reply_params *params);
+static enum next fail_memory(struct exchange *exchange);
+static enum next start_opening(struct exchange *exchange, struct awaited *awaited,
+	enum next (*resume)(struct exchange *exchange));
 static struct awaited *awaited_new(
 	struct exchange *exchange, const struct object_reply_params *params);
 static void object_reply_release(struct exchange *exchange);
+static void close_source(struct serving *serving);
+static struct body_source *take_opened(struct exchange *exchange, struct error *err);
 static enum next object_reply_send_opened(struct exchange *exchange);
 static enum next send(struct exchange *exchange, const struct object_reply_params *params,
 	struct serving *serving);
+static enum next send_with(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving, struct span small);
+static enum next wait_for_small(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving);
+static enum next object_reply_read_small(struct exchange *exchange);
+static enum next object_reply_fail_opened(struct exchange *exchange);
 static int take_small(
 	struct exchange *exchange, struct serving *serving, struct span *out, struct error *err);
 static enum next fail_small(
@@ -243,19 +259,35 @@ static enum next reply_unsatisfiable(struct exchange *exchange, const struct obj
 static enum next open_on_helper(struct exchange *exchange, const struct object_reply_params *params,
 	const struct serving *serving)
 {
-	struct error err = {0};
-	struct awaited *const awaited = exchange->shared.state != NULL
-		? exchange->shared.state
-		: awaited_new(exchange, params);
-	if (awaited == NULL) {
-		error_set(&err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-		return exchange_fail(exchange, &err);
-	}
+	struct awaited *const awaited = awaited_of(exchange, params);
+	if (awaited == NULL)
+		return fail_memory(exchange);
 	ASSERT(awaited->opening == NULL);
 	awaited->serving = *serving;
-	exchange->shared.resume = object_reply_send_opened;
+	return start_opening(exchange, awaited, object_reply_send_opened);
+}
+
+static struct awaited *awaited_of(
+	struct exchange *exchange, const struct object_reply_params *params)
+{
+	return exchange->shared.state != NULL ? exchange->shared.state
+					      : awaited_new(exchange, params);
+}
+
+static enum next fail_memory(struct exchange *exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return exchange_fail(exchange, &err);
+}
+
+static enum next start_opening(struct exchange *exchange, struct awaited *awaited,
+	enum next (*resume)(struct exchange *exchange))
+{
+	const struct byte_range *const range = &awaited->serving.range;
+	exchange->shared.resume = resume;
 	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object,
-		serving->range.first, serving->range.length, exchange_wake_owner, exchange);
+		range->first, range->length, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 
@@ -282,33 +314,61 @@ static void object_reply_release(struct exchange *exchange)
 	struct awaited *const awaited = exchange->shared.state;
 	object_opening_free(awaited->opening);
 	awaited->opening = NULL;
+	close_source(&awaited->serving);
+}
+
+static void close_source(struct serving *serving)
+{
+	if (serving->source != NULL)
+		serving->source->close(serving->source);
+	serving->source = NULL;
 }
 
 static enum next object_reply_send_opened(struct exchange *exchange)
 {
 	struct awaited *const awaited = exchange->shared.state;
 	struct error err = {0};
-	ASSERT(awaited != NULL && awaited->opening != NULL);
-	awaited->serving.source = object_opening_take(awaited->opening, &err);
-	object_reply_release(exchange);
-	exchange->shared.resume = NULL;
-	if (awaited->serving.source != NULL)
-		return send(exchange, &awaited->params, &awaited->serving);
+	struct serving serving = awaited->serving;
+	serving.source = take_opened(exchange, &err);
+	if (serving.source != NULL)
+		return send(exchange, &awaited->params, &serving);
 	if (err.kind == ERROR_NO_KEY && ++awaited->tries < FIND_TRIES)
 		return object_reply(exchange, &awaited->params);
 	return exchange_fail(exchange, &err);
 }
 
+/* Ends the wait for a helper. */
+static struct body_source *take_opened(struct exchange *exchange, struct error *err)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	ASSERT(awaited != NULL && awaited->opening != NULL);
+	struct body_source *const source = object_opening_take(awaited->opening, err);
+	object_opening_free(awaited->opening);
+	awaited->opening = NULL;
+	exchange->shared.resume = NULL;
+	return source;
+}
+
 static enum next send(struct exchange *exchange, const struct object_reply_params *params,
 	struct serving *serving)
 {
-	const struct byte_range *const range = &serving->range;
-	ASSERT(range->kind != BYTE_RANGE_UNSATISFIABLE);
 	struct error err = {0};
 	struct span small = {NULL, 0};
-	if (serving->source != NULL && range->length <= SMALL_BYTES &&
-		take_small(exchange, serving, &small, &err) != 0)
-		return fail_small(exchange, serving, &err);
+	if (serving->source == NULL || serving->range.length > SMALL_BYTES)
+		return send_with(exchange, params, serving, small);
+	if (serving->source->let_wait != NULL)
+		return wait_for_small(exchange, params, serving);
+	return take_small(exchange, serving, &small, &err) == 0
+		? send_with(exchange, params, serving, small)
+		: fail_small(exchange, serving, &err);
+}
+
+/* Sends the head, and the body from `small` when there is no source. */
+static enum next send_with(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving, struct span small)
+{
+	const struct byte_range *const range = &serving->range;
+	ASSERT(range->kind != BYTE_RANGE_UNSATISFIABLE);
 	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
 	const char *const type = content_type(exchange, &serving->object, params);
 	add_headers(exchange, &serving->object, params, range);
@@ -318,6 +378,62 @@ static enum next send(struct exchange *exchange, const struct object_reply_param
 	if (exchange->method == METHOD_HEAD)
 		return reply_head(exchange, status, type, range->length);
 	return exchange_reply_body(exchange, status, type, small);
+}
+
+/* The same as take_small for a source that may wait. */
+static enum next wait_for_small(struct exchange *exchange, const struct object_reply_params *params,
+	struct serving *serving)
+{
+	struct awaited *const awaited = awaited_of(exchange, params);
+	uint8_t *const bytes = arena_take(exchange->arena, (size_t)serving->range.length);
+	if (awaited == NULL || bytes == NULL) {
+		close_source(serving);
+		return fail_memory(exchange);
+	}
+	awaited->serving = *serving;
+	awaited->bytes = bytes;
+	awaited->have = 0;
+	serving->source->let_wait(serving->source, exchange_wake_owner, exchange);
+	return object_reply_read_small(exchange);
+}
+
+static enum next object_reply_read_small(struct exchange *exchange)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	struct serving *const serving = &awaited->serving;
+	const size_t len = (size_t)serving->range.length;
+	ptrdiff_t got = 1;
+	exchange->shared.resume = NULL;
+	while (awaited->have < len && got > 0) {
+		got = serving->source->read(serving->source, awaited->bytes + awaited->have,
+			len - awaited->have, &awaited->error);
+		awaited->have += got > 0 ? (size_t)got : 0;
+	}
+	if (got == SOURCE_WAIT) {
+		exchange->shared.resume = object_reply_read_small;
+		return NEXT_WAIT;
+	}
+	close_source(serving);
+	if (awaited->have == len)
+		return send_with(exchange, &awaited->params, serving, span_of(awaited->bytes, len));
+	if (got == 0)
+		error_set(&awaited->error, ERROR_CORRUPT,
+			"The bytes of an object ended before its size.");
+	if (awaited->error.kind != ERROR_CORRUPT && awaited->error.os_errno == 0)
+		return exchange_fail(exchange, &awaited->error);
+	/* as fail_small, on a helper */
+	return start_opening(exchange, awaited, object_reply_fail_opened);
+}
+
+static enum next object_reply_fail_opened(struct exchange *exchange)
+{
+	const struct awaited *const awaited = exchange->shared.state;
+	struct error again = {0};
+	struct body_source *const source = take_opened(exchange, &again);
+	if (source != NULL)
+		source->close(source);
+	return exchange_fail(
+		exchange, again.kind == ERROR_CONTENT_DAMAGED ? &again : &awaited->error);
 }
 
 /* Reads a small body before the head is sent, so that both take one send, and a damaged record
@@ -344,11 +460,10 @@ static enum next fail_small(
 {
 	struct error again = {0};
 	struct object_view *const view = object_view_new(exchange->context->store, &again);
-	struct body_source *const source = view == NULL ? NULL
-							: object_view_open_told(view,
-								  &serving->object,
-								  serving->range.first,
-								  serving->range.length, &again);
+	struct body_source *const source = view == NULL
+		? NULL
+		: object_view_open_told(view, &serving->object, serving->range.first,
+			  serving->range.length, &again);
 	object_view_free(view);
 	if (source != NULL)
 		source->close(source);

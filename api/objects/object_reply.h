@@ -42,8 +42,8 @@ struct object_reply_params {
  * -file-hash and -derived), so that a step can be published by hand. */
 void object_reply_add_identity(struct exchange *exchange, const struct object *object);
 
-/* May wait while a helper opens bytes that lie in very many places. The end of that wait calls no
- * step of the route. Copies `params` for it. */
+/* May wait while a helper opens bytes that lie in very many places, or while bytes are fetched. The
+ * end of that wait calls no step of the route. Copies `params` for it. */
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);
 
 #endif

@@ -10,17 +10,23 @@
 #include "api/xet/fetch_permit.h"
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
+#include "base/thread/helpers.h"
 #include "storage/xet/xet_view.h"
 #include "storage/xet/xorb_source.h"
 
 struct fetch { /* in the exchange's arena */
+	struct helper_job job;
+	struct helper_lane lane;
+	struct exchange *exchange;
 	struct fetch_token token;
 	struct fetch_bytes { /* bytes [from, to) of the shown xorb */
 		uint64_t from;
 		uint64_t to;
 	} ranges[XET_RANGES_MAX];
 	size_t range_count;
-	bool has_ranges; /* the request has a Range header */
+	bool has_ranges;                             /* the request has a Range header */
+	struct body_source *sources[XET_RANGES_MAX]; /* of the ranges; NULL: not open */
+	struct error error;                          /* of the helper */
 };
 
 /* The index of the span with this byte; span_count when there is none. */
@@ -121,8 +127,19 @@ static struct body_source *open_inline(struct exchange *exchange, const struct f
 	return source;
 }
 
+/* Damaged chunks are read again, which waits for a network in a far place. */
+static int check_damaged(
+	struct pack_store *packs, const struct fetch_span *span, bool is_soon, struct error *err)
+{
+	const struct pack_run run = {
+		.pack = span->pack, .first = span->first, .chunks = span->count};
+	if (is_soon && pack_store_is_far(packs) && pack_store_is_damaged(packs, &run))
+		return error_set(err, ERROR_NOT_READY, "The records must first be read again.");
+	return pack_store_check_damaged(packs, &run, err);
+}
+
 static struct body_source *open_records(struct exchange *exchange, const struct fetch_token *token,
-	const struct fetch_bytes *bytes, struct error *err)
+	const struct fetch_bytes *bytes, bool is_soon, struct error *err)
 {
 	struct pack_store *const packs = store_packs(exchange->context->store);
 	const size_t first = span_at(token, bytes->from);
@@ -135,29 +152,55 @@ static struct body_source *open_records(struct exchange *exchange, const struct 
 			.first = span->first,
 			.count = span->count,
 			.length = span->length};
-		const struct pack_run run = {
-			.pack = span->pack, .first = span->first, .chunks = span->count};
-		if (pack_store_check_damaged(packs, &run, err) != 0)
+		if (check_damaged(packs, span, is_soon, err) != 0)
 			return NULL;
 	}
 	const struct xorb_source_params params = {.runs = runs,
 		.count = count,
 		.as_stored = token->as_stored,
 		.offset = bytes->from - token->spans[first].offset,
-		.length = bytes->to - bytes->from};
+		.length = bytes->to - bytes->from,
+		.is_soon = is_soon};
 	return xorb_source_open(packs, &params, err);
 }
 
-/* Opens one permitted range. */
+/* Opens one permitted range. not_ready: it must be opened by a helper, without `is_soon`. */
 static struct body_source *open_range(struct exchange *exchange, const struct fetch_token *token,
-	const struct fetch_bytes *bytes, struct error *err)
+	const struct fetch_bytes *bytes, bool is_soon, struct error *err)
 {
 	struct body_source *const source = token->version != 0
 		? open_inline(exchange, token, bytes, err)
-		: open_records(exchange, token, bytes, err);
+		: open_records(exchange, token, bytes, is_soon, err);
 	if (source == NULL && err->kind == ERROR_NOT_FOUND)
 		fetch_permit_refuse(err); /* the records were moved or deleted meanwhile */
 	return source;
+}
+
+static int open_all(struct fetch *fetch, bool is_soon, struct error *err)
+{
+	for (size_t i = 0; i < fetch->range_count; i++) {
+		if (fetch->sources[i] == NULL)
+			fetch->sources[i] = open_range(
+				fetch->exchange, &fetch->token, &fetch->ranges[i], is_soon, err);
+		if (fetch->sources[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static void fetch_records_open(struct helper_job *job)
+{
+	struct fetch *const fetch = (struct fetch *)job;
+	(void)open_all(fetch, false, &fetch->error);
+	exchange_wake(fetch->exchange); /* from here on the fetch may be gone */
+}
+
+static void fetch_records_release(struct exchange *exchange)
+{
+	struct fetch *const fetch = exchange->state;
+	for (size_t i = 0; i < fetch->range_count; i++)
+		if (fetch->sources[i] != NULL)
+			fetch->sources[i]->close(fetch->sources[i]);
 }
 
 /* The URL of one caller is of no use to a shared cache, and ends with its key. */
@@ -177,13 +220,11 @@ static void add_headers(struct exchange *exchange, const struct fetch *fetch)
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
 }
 
-static enum next reply_one(struct exchange *exchange, const struct fetch *fetch)
+static enum next reply_one(struct exchange *exchange, struct fetch *fetch)
 {
-	struct error err = {0};
 	const struct fetch_bytes *const bytes = &fetch->ranges[0];
-	struct body_source *const source = open_range(exchange, &fetch->token, bytes, &err);
-	if (source == NULL)
-		return exchange_fail(exchange, &err);
+	struct body_source *const source = fetch->sources[0];
+	fetch->sources[0] = NULL;
 	add_headers(exchange, fetch);
 	if (fetch->has_ranges)
 		exchange_add_header(exchange, "Content-Range",
@@ -193,21 +234,15 @@ static enum next reply_one(struct exchange *exchange, const struct fetch *fetch)
 		"application/octet-stream", source, bytes->to - bytes->from);
 }
 
-static enum next reply_several(struct exchange *exchange, const struct fetch *fetch)
+static enum next reply_several(struct exchange *exchange, struct fetch *fetch)
 {
-	struct error err = {0};
 	struct multipart_part parts[XET_RANGES_MAX];
 	char boundary[MULTIPART_BOUNDARY_BYTES];
 	uint64_t length;
 	for (size_t i = 0; i < fetch->range_count; i++) {
 		const struct fetch_bytes *const bytes = &fetch->ranges[i];
-		parts[i] = (struct multipart_part){bytes->from, bytes->to - 1,
-			open_range(exchange, &fetch->token, bytes, &err)};
-		if (parts[i].source != NULL)
-			continue;
-		while (i-- > 0)
-			parts[i].source->close(parts[i].source);
-		return exchange_fail(exchange, &err);
+		parts[i] = (struct multipart_part){bytes->from, bytes->to - 1, fetch->sources[i]};
+		fetch->sources[i] = NULL;
 	}
 	multipart_boundary(boundary);
 	struct body_source *const source = multipart_source_open(
@@ -216,6 +251,19 @@ static enum next reply_several(struct exchange *exchange, const struct fetch *fe
 	return exchange_reply_source(exchange, 206,
 		arena_format(exchange->arena, "multipart/byteranges; boundary=%s", boundary),
 		source, length);
+}
+
+static enum next reply(struct exchange *exchange, struct fetch *fetch)
+{
+	return fetch->range_count == 1 ? reply_one(exchange, fetch)
+				       : reply_several(exchange, fetch);
+}
+
+static enum next open_on_helper(struct exchange *exchange, struct fetch *fetch)
+{
+	fetch->job.run = fetch_records_open;
+	helpers_submit(store_helpers(exchange->context->store), &fetch->lane, &fetch->job);
+	return NEXT_WAIT;
 }
 
 enum next fetch_records_begin(struct exchange *exchange)
@@ -229,6 +277,18 @@ enum next fetch_records_begin(struct exchange *exchange)
 		fetch_permit_judge(exchange, exchange->parameters[0], &fetch->token, &err) != 0 ||
 		take_ranges(exchange, fetch, &err) != 0)
 		return exchange_fail(exchange, &err);
-	return fetch->range_count == 1 ? reply_one(exchange, fetch)
-				       : reply_several(exchange, fetch);
+	fetch->exchange = exchange;
+	exchange->state = fetch;
+	exchange->release = fetch_records_release;
+	if (open_all(fetch, true, &err) == 0)
+		return reply(exchange, fetch);
+	return err.kind == ERROR_NOT_READY ? open_on_helper(exchange, fetch)
+					   : exchange_fail(exchange, &err);
+}
+
+enum next fetch_records_resume(struct exchange *exchange)
+{
+	struct fetch *const fetch = exchange->state;
+	return fetch->error.kind == ERROR_NONE ? reply(exchange, fetch)
+					       : exchange_fail(exchange, &fetch->error);
 }

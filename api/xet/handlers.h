@@ -36,6 +36,7 @@ enum next get_chunk_resume(struct exchange *exchange);
 /* GET /xet/v1/fetch/{token}: sends chunk records to any caller that has a URL of a
  * reconstruction. */
 enum next fetch_records_begin(struct exchange *exchange);
+enum next fetch_records_resume(struct exchange *exchange);
 
 /* Telemetry of clients, which is read and dropped because clients wait for the reply, and the
  * face's health. */
@@ -52,6 +53,7 @@ enum next post_xorb_resume(struct exchange *exchange);
 /* HeadXorb: HEAD /xet/v1/xorbs/{prefix}/{hash}. Tells whether a xorb is stored, and how many bytes
  * its records have. Old clients ask. */
 enum next head_xorb_begin(struct exchange *exchange);
+enum next head_xorb_resume(struct exchange *exchange);
 
 /* PostGrant: POST /xet/v1/xorb-grants/{prefix}/{hash}, which new clients send before each xorb.
  * 200: the xorb is stored and promised again, so the client need not send it. Else 404: the client

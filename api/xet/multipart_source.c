@@ -19,6 +19,7 @@ struct multipart {
 	size_t count;
 	uint64_t total;
 	char boundary[MULTIPART_BOUNDARY_BYTES];
+	bool may_wait;
 	size_t part; /* in progress: its head or, with in_part, its bytes; `count`: the end */
 	bool in_part;
 	char head[HEAD_MAX_BYTES]; /* of the part, or the closing boundary */
@@ -28,6 +29,7 @@ struct multipart {
 
 static ptrdiff_t multipart_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static void multipart_let_wait(struct body_source *source, source_wake_fn *wake, void *owner);
 static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity);
 static void begin_part(struct multipart *multipart, size_t part);
 static size_t write_head(const struct multipart *multipart, size_t part, char out[HEAD_MAX_BYTES]);
@@ -58,6 +60,8 @@ struct body_source *multipart_source_open(const struct multipart_part *parts, si
 		ASSERT(parts[i].first <= parts[i].last && parts[i].source != NULL);
 		*out_length +=
 			write_head(multipart, i, head) + (parts[i].last - parts[i].first + 1);
+		if (parts[i].source->let_wait != NULL)
+			multipart->source.let_wait = multipart_let_wait;
 	}
 	begin_part(multipart, 0);
 	return &multipart->source;
@@ -75,11 +79,13 @@ static ptrdiff_t multipart_read(
 		}
 		if (multipart->part == multipart->count)
 			break;
+		if (multipart->may_wait && used > 0)
+			break; /* a wait begins before there are bytes */
 		const size_t room = capacity - used;
 		struct body_source *const part = multipart->parts[multipart->part].source;
 		const ptrdiff_t got = part->read(part, into + used, room, err);
 		if (got < 0)
-			return -1;
+			return got;
 		used += (size_t)got;
 		if (got == 0)
 			begin_part(multipart, multipart->part + 1);
@@ -87,6 +93,17 @@ static ptrdiff_t multipart_read(
 			break; /* the part's next record does not fit the rest of `into` */
 	}
 	return (ptrdiff_t)used;
+}
+
+static void multipart_let_wait(struct body_source *source, source_wake_fn *wake, void *owner)
+{
+	struct multipart *const multipart = (struct multipart *)source;
+	multipart->may_wait = true;
+	for (size_t i = 0; i < multipart->count; i++) {
+		struct body_source *const part = multipart->parts[i].source;
+		if (part->let_wait != NULL)
+			part->let_wait(part, wake, owner);
+	}
 }
 
 static size_t give_head(struct multipart *multipart, uint8_t *into, size_t capacity)

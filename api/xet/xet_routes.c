@@ -34,7 +34,7 @@ const struct route xet_routes[] = {
 		"GetChunk", get_chunk_begin, NULL, get_chunk_resume},
 	/* The URL is the permission. */
 	{METHOD_GET, "/xet/v1/fetch/{token}", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet,
-		"FetchRecords", fetch_records_begin, NULL, NULL},
+		"FetchRecords", fetch_records_begin, NULL, fetch_records_resume},
 	/* Clients wait for the reply. */
 	{METHOD_POST, "/v1/telemetry", NULL, ACCESS_ANYONE, BODY_SMALL, &face_xet, "PostTelemetry",
 		telemetry_begin, telemetry_finish, NULL},
@@ -48,9 +48,9 @@ const struct route xet_routes[] = {
 	{METHOD_POST, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet,
 		"PostXorb", post_xorb_begin, post_xorb_finish, post_xorb_resume},
 	{METHOD_HEAD, "/xet/v1/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
-		"HeadXorb", head_xorb_begin, NULL, NULL},
+		"HeadXorb", head_xorb_begin, NULL, head_xorb_resume},
 	{METHOD_HEAD, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
-		"HeadXorb", head_xorb_begin, NULL, NULL},
+		"HeadXorb", head_xorb_begin, NULL, head_xorb_resume},
 	/* The paths of hf_xet 1.1. */
 	{METHOD_GET, "/xet/reconstruction/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
 		"GetReconstruction", get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
@@ -59,7 +59,7 @@ const struct route xet_routes[] = {
 	{METHOD_POST, "/xet/xorb/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet,
 		"PostXorb", post_xorb_begin, post_xorb_finish, post_xorb_resume},
 	{METHOD_HEAD, "/xet/xorb/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet,
-		"HeadXorb", head_xorb_begin, NULL, NULL},
+		"HeadXorb", head_xorb_begin, NULL, head_xorb_resume},
 	{METHOD_POST, "/xet/shard/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet,
 		"PostShard", post_shard_begin, post_shard_finish, post_shard_resume},
 

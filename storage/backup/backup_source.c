@@ -17,6 +17,7 @@
 #include "storage/journal/journal_history.h"
 #include "storage/journal/snapshot.h"
 #include "storage/packs/pack_table.h"
+#include "storage/packs/place_note.h"
 #include "storage/start/catalog_copy.h"
 
 enum { PATH_BYTES = 4096, MS_PER_SECOND = 1000, DAMAGE_ROWS = 65536 };
@@ -153,8 +154,8 @@ int source_file_check(const struct source_file *file, const char *folder, struct
 	return result;
 }
 
-int source_file_index(const struct source_file *file, const char *folder, struct buffer *out,
-	struct error *err)
+int source_file_index(
+	const struct source_file *file, const char *folder, struct buffer *out, struct error *err)
 {
 	const struct pack_record *record = &file->pack;
 	const struct pack_id *name = pack_record_file(record);
@@ -180,7 +181,8 @@ static struct backend *open_packs(const char *folder, struct error *err)
 	char aside[PATH_BYTES];
 	snprintf(packs, sizeof(packs), "%s/packs", folder);
 	snprintf(aside, sizeof(aside), "%s/set-aside", folder);
-	return backend_folder_open(packs, aside, NULL, err);
+	return place_note_check(folder, err) != 0 ? NULL
+						  : backend_folder_open(packs, aside, NULL, err);
 }
 
 static int check_pack(struct backend *backend, const struct pack_record *record, struct error *err)

@@ -18,6 +18,7 @@
 #include "storage/core/run_feed.h"
 #include "storage/ingest/ingest_spares.h"
 #include "storage/packs/pack_store_parts.h"
+#include "storage/packs/place_note.h"
 
 enum { PUBLISH_LANES = 4 };
 
@@ -430,6 +431,8 @@ static struct backend *open_backend(
 		return backend_memory_new();
 	if (params->open_backend != NULL)
 		return params->open_backend(params->backend_owner, err);
+	if (place_note_check(store->folder, err) != 0)
+		return NULL;
 	char *const packs = path_in(store->folder, "packs");
 	char *const aside = path_in(store->folder, "set-aside");
 	struct backend *const backend = backend_folder_open(packs, aside, store->files, err);

@@ -13,6 +13,7 @@
 #include "storage/core/store_row.h"
 #include "storage/db/log_walk.h"
 #include "storage/fsck/fsck_internal.h"
+#include "storage/packs/place_note.h"
 #include "storage/start/catalog.h"
 #include "storage/start/catalog_copy.h"
 #include "storage/start/catalog_log.h"
@@ -232,6 +233,8 @@ static int open_packs(struct fsck *fsck, struct error *err)
 	char aside[FSCK_PATH_BYTES];
 	fsck_path(fsck, "packs", packs);
 	fsck_path(fsck, "set-aside", aside);
+	if (place_note_check(fsck->params->folder, err) != 0)
+		return -1;
 	fsck->backend = backend_folder_open(packs, aside, fsck->params->files, err);
 	return fsck->backend == NULL ? -1 : 0;
 }

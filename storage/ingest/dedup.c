@@ -1,7 +1,8 @@
 /* A chunk is looked for in three places: the indexes of up to DEDUP_SOURCES packs that earlier hits
  * loaded, the open shared pack, and the chunk index. The last costs a query and knows only a sample
  * of the chunks, so it is asked where a series of repeats may begin. Repeats mostly continue in the
- * order of the pack, so the chunk behind the last hit is compared first. */
+ * order of the pack, so the chunk behind the last hit is compared first. A caller must not be
+ * blocked, so in a far place a hit whose index is not in memory is given up, once for each pack. */
 #include "storage/ingest/dedup.h"
 
 #include <stdlib.h>
@@ -22,6 +23,10 @@ static bool dedup_find_shared(
 static bool dedup_refer(struct dedup *dedup, const struct pack_id *pack);
 static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	const struct chunk_id *id, struct chunk_place *out);
+static bool dedup_enter(struct dedup *dedup, struct pack *pinned, uint32_t chunk,
+	const struct chunk_id *id, struct chunk_place *out);
+static void dedup_miss(struct dedup *dedup, const struct chunk_place *place);
+static void dedup_catch_up(struct dedup *dedup);
 static size_t dedup_load(struct dedup *dedup, struct pack *pinned, const struct pack_index *index);
 
 void dedup_init(struct dedup *dedup, struct pack_store *store)
@@ -57,6 +62,8 @@ static void source_release(struct dedup *dedup, struct dedup_source *source)
 static bool dedup_search(
 	struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
+	if (dedup->is_left && !dedup->lacks_index)
+		dedup_catch_up(dedup);
 	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
 	dedup->at_end = false;
 	if (dedup_find_loaded(dedup, id, out) || dedup_find_shared(dedup, id, out))
@@ -135,18 +142,43 @@ static bool dedup_follow(struct dedup *dedup, const struct chunk_place *place,
 	struct error ignored = {0}; /* to find nothing is always right */
 	if (!dedup_refer(dedup, &place->pack))
 		return false;
-	struct pack *const pinned =
-		pack_cache_pin(dedup->store->cache, &place->pack, false, &ignored);
-	if (pinned == NULL)
-		return false;
+	const bool is_far = pack_store_is_far(dedup->store);
+	struct pack *const pinned = is_far
+		? pack_cache_pin_near(dedup->store->cache, &place->pack, false)
+		: pack_cache_pin(dedup->store->cache, &place->pack, false, &ignored);
+	if (pinned == NULL && is_far)
+		dedup_miss(dedup, place);
+	return pinned != NULL && dedup_enter(dedup, pinned, place->chunk, id, out);
+}
+
+/* Loads the index of a pack, which is unpinned if the chunk is not there. `id` NULL: any chunk. */
+static bool dedup_enter(struct dedup *dedup, struct pack *pinned, uint32_t chunk,
+	const struct chunk_id *id, struct chunk_place *out)
+{
 	const struct pack_index *const index = pack_cache_sealed_index(dedup->store->cache, pinned);
-	const struct pack_entry *const entry =
-		index != NULL ? pack_index_find(index, place->chunk) : NULL;
-	if (entry == NULL || !chunk_id_equal(&entry->id, id)) {
+	const struct pack_entry *const entry = index != NULL ? pack_index_find(index, chunk) : NULL;
+	if (entry == NULL || (id != NULL && !chunk_id_equal(&entry->id, id))) {
 		pack_cache_unpin(dedup->store->cache, pinned);
 		return false;
 	}
-	return dedup_found(dedup, dedup_load(dedup, pinned, index), place->chunk, out);
+	return dedup_found(dedup, dedup_load(dedup, pinned, index), chunk, out);
+}
+
+static void dedup_miss(struct dedup *dedup, const struct chunk_place *place)
+{
+	dedup->is_left = dedup->lacks_index = !pack_id_equal(&dedup->far.pack, &place->pack);
+	dedup->far = *place;
+}
+
+/* Follows the hit that was given up, if its index is in memory by now. */
+static void dedup_catch_up(struct dedup *dedup)
+{
+	struct chunk_place ignored;
+	struct pack *const pinned =
+		pack_cache_pin_near(dedup->store->cache, &dedup->far.pack, false);
+	dedup->is_left = false;
+	if (pinned != NULL)
+		(void)dedup_enter(dedup, pinned, dedup->far.chunk, NULL, &ignored);
 }
 
 /* Loads the index of a pinned pack, in place of the one loaded longest ago. */

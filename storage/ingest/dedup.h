@@ -23,6 +23,11 @@ struct dedup {
 	size_t last;       /* the source of the last find */
 	uint32_t expected; /* the chunk behind that one */
 	bool at_end;       /* there is none behind it: the next may be the first of another pack */
+	/* The last hit in a far place (storage/packs/backend.h) that was not followed, because the
+	 * index of its pack is not in memory. Once it is loaded, the chunks behind are found. */
+	struct chunk_place far;
+	bool lacks_index;         /* it must be loaded; the caller resets this */
+	bool is_left;             /* the next search follows the hit */
 	struct pack_id *referred; /* packs that must not go before release */
 	size_t referred_count;
 };

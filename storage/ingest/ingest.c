@@ -12,6 +12,8 @@
 
 static void ingest_unreference(struct ingest *ingest);
 static void ingest_destroy(struct ingest *ingest);
+static void load_index(struct ingest *ingest);
+static void ingest_load_run(struct helper_job *job);
 static int ingest_push(struct ingest *ingest, struct span bytes, struct error *err);
 static int ingest_end_chunk(struct ingest *ingest, struct error *err);
 static int ingest_end_xorb(struct ingest *ingest, struct error *err);
@@ -96,7 +98,8 @@ bool ingest_is_full(struct ingest *ingest)
 {
 	lock_enter(&ingest->lock);
 	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX ||
-		ingest->drains_out >= INGEST_DRAINS_MAX || ingest->checks_out >= INGEST_CHECKS_MAX;
+		ingest->drains_out >= INGEST_DRAINS_MAX ||
+		ingest->checks_out >= INGEST_CHECKS_MAX || ingest->is_loading;
 	ingest->wants_room = is_full;
 	lock_leave(&ingest->lock);
 	return is_full;
@@ -107,11 +110,40 @@ void ingest_offer_room(struct ingest *ingest)
 {
 	lock_assert_held(&ingest->lock);
 	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM ||
-		ingest->drains_out > INGEST_DRAINS_ROOM || ingest->checks_out > INGEST_CHECKS_ROOM)
+		ingest->drains_out > INGEST_DRAINS_ROOM ||
+		ingest->checks_out > INGEST_CHECKS_ROOM || ingest->is_loading)
 		return;
 	ingest->wants_room = false;
 	if (!atomic_load(&ingest->abandoned))
 		ingest->options.room(ingest->options.owner);
+}
+
+/* The next write waits until a helper has loaded the index. */
+static void load_index(struct ingest *ingest)
+{
+	ingest->dedup.lacks_index = false;
+	ingest_job_begins(ingest);
+	lock_enter(&ingest->lock);
+	ingest->is_loading = true;
+	lock_leave(&ingest->lock);
+	ingest->load.run = ingest_load_run;
+	helpers_submit(ingest->store->helpers, &ingest->load_lane, &ingest->load);
+}
+
+static void ingest_load_run(struct helper_job *job)
+{
+	struct ingest *const ingest =
+		(struct ingest *)((uint8_t *)job - offsetof(struct ingest, load));
+	struct pack_cache *const cache = ingest->store->cache;
+	struct error ignored = {0}; /* then the chunks are stored again */
+	struct pack *const pinned = pack_cache_pin(cache, &ingest->dedup.far.pack, false, &ignored);
+	if (pinned != NULL)
+		pack_cache_unpin(cache, pinned);
+	lock_enter(&ingest->lock);
+	ingest->is_loading = false;
+	ingest_offer_room(ingest);
+	lock_leave(&ingest->lock);
+	ingest_job_ends(ingest);
 }
 
 enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err)
@@ -121,6 +153,8 @@ enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct e
 		ingest_outcome(ingest, err);
 		return SINK_FAILED;
 	}
+	if (ingest->dedup.lacks_index)
+		load_index(ingest);
 	if (ingest_is_full(ingest))
 		return SINK_WAIT;
 	if (ingest->size + bytes.len <= INLINE_MAX_BYTES && bytes.len > 0)

@@ -131,6 +131,8 @@ struct ingest {
 	struct helper_lane check_lane;
 	/* The check lane's buffer for stored bytes, INGEST_CHECK_BYTES long. */
 	uint8_t *check_stored;
+	struct helper_lane load_lane;
+	struct helper_job load;  /* loads the index of dedup.far */
 	struct helper_job close; /* runs behind the last check */
 	struct helper_job conclude;
 	struct stored_part part;
@@ -145,6 +147,7 @@ struct ingest {
 	unsigned pending;    /* jobs and ingest_finish itself, which `done` waits for */
 	bool finished;
 	bool wants_room;
+	bool is_loading;
 	unsigned blocks_out;
 	unsigned drains_out;
 	unsigned checks_out;

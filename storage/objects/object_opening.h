@@ -1,5 +1,6 @@
-/* Opens a version whose bytes lie in very many places, for a thread that must not be blocked. A
- * helper reads the rows and holds the packs within its own snapshot (invariant 5). Any thread. */
+/* Opens a version that object_view_open_soon (object_view.h) finds not ready, for a thread that
+ * must not be blocked. A helper reads the rows and holds the packs within its own snapshot
+ * (invariant 5). Any thread. */
 #ifndef STORAGE_OBJECTS_OBJECT_OPENING_H
 #define STORAGE_OBJECTS_OBJECT_OPENING_H
 

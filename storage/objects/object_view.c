@@ -109,8 +109,8 @@ static struct body_source *open_segments(struct object_view *view, struct span n
 			  asked->length, err)
 		: 0;
 	if (damaged == 0)
-		source = assemble_open(packs, range.segments, range.segment_count, range.skip,
-			asked->length, err);
+		source = assemble_open(
+			packs, range.segments, range.segment_count, range.skip, asked->length, err);
 	else if (damaged == 1)
 		content_damage_error(name, err);
 	free(range.segments);
@@ -132,9 +132,8 @@ static struct body_source *open_derived(struct object_view *view, struct span na
 	};
 	struct derived_body *const body =
 		params.recipe == NULL ? NULL : derived_body_open(&params, err);
-	const int damaged = body != NULL && asked->tells_damage
-		? derived_body_check_damaged(body, err)
-		: 0;
+	const int damaged =
+		body != NULL && asked->tells_damage ? derived_body_check_damaged(body, err) : 0;
 	if (body != NULL && damaged == 0)
 		return derived_body_source(body, params.from, params.to);
 	if (damaged == 1)
@@ -156,11 +155,22 @@ static int load_version(struct object_view *view, const struct object *object, s
 	return got == 0 ? object_no_key(object->key, err) : -1;
 }
 
+/* Chunks that were seen damaged are read again, which waits for a network in a far place. */
+static int check_soon(
+	const struct object_view *view, const struct view_range *asked, struct error *err)
+{
+	struct pack_store *const packs = store_packs(view->store);
+	if (asked->max_segments == 0 || !pack_store_is_far(packs) ||
+		!pack_store_knows_damage(packs))
+		return 0;
+	return error_set(err, ERROR_NOT_READY, "The bytes may be damaged and must be read first.");
+}
+
 static struct body_source *open_range(struct object_view *view, const struct object *object,
 	const struct view_range *asked, struct error *err)
 {
 	const struct version *const version = &view->version;
-	if (load_version(view, object, err) != 0)
+	if (load_version(view, object, err) != 0 || check_soon(view, asked, err) != 0)
 		return NULL;
 	ASSERT(version->sequence == object->sequence);
 	if (version->is_marker) {

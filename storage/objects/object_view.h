@@ -20,8 +20,8 @@ int object_view_find(struct object_view *view, const struct object_ref *ref, str
 struct body_source *object_view_open(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
 /* The same for a reply, on a thread that must not be blocked: not_ready when the bytes lie in very
- * many places (object_opening.h); content_damaged when bytes of the range are known to be
- * damaged. */
+ * many places, or must first be looked at in a far one (object_opening.h); content_damaged when
+ * bytes of the range are known to be damaged. */
 struct body_source *object_view_open_soon(struct object_view *view, const struct object *object,
 	uint64_t offset, uint64_t length, struct error *err);
 /* The same on a thread that may wait, without not_ready. */

@@ -1,7 +1,8 @@
 /* Raw chunks go from the pack to the caller's buffer in scatter reads of several chunks. A chunk
  * that is encoded, cut by the range, or larger than the rest of the buffer is decoded into a spare
  * buffer, from which later calls take pieces. An error after some bytes of a call is kept for the
- * next call. */
+ * next call. In a far place the first chunk is sought by the first read, which may wait for the
+ * index. */
 #include "storage/packs/assemble.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "storage/packs/pack_damage.h"
 #include "storage/packs/pack_store_parts.h"
+#include "storage/packs/pack_wait.h"
 
 /* Chunks that are read again by one check. When so many are right again, the disk is, and the rest
  * is left to the read. */
@@ -24,13 +26,26 @@ struct assemble {
 	size_t segment;     /* the segment of the next chunk */
 	uint32_t chunk;     /* its number in that segment */
 	size_t skip;        /* bytes of the next chunk before the range */
+	uint64_t unsought;  /* bytes from that chunk on to the one where the range begins */
 	uint64_t remaining; /* bytes of the range */
 	uint8_t *spare;     /* CHUNK_MAX_BYTES, once it is needed */
 	size_t spare_at;
 	size_t spare_len;
 	bool failed;
 	struct error error;
+	struct pack_wait wait; /* once it may wait */
 };
+
+static struct pack_wait *assemble_wait(struct assemble *assemble)
+{
+	return assemble->wait.store != NULL ? &assemble->wait : NULL;
+}
+
+static void assemble_let_wait(struct body_source *source, source_wake_fn *wake, void *owner)
+{
+	struct assemble *const assemble = (struct assemble *)source;
+	pack_wait_let(&assemble->wait, assemble->packs, wake, owner);
+}
 
 static bool same_pack_as_before(const struct assemble *assemble, size_t i)
 {
@@ -42,6 +57,7 @@ static bool same_pack_as_before(const struct assemble *assemble, size_t i)
 static void assemble_close(struct body_source *source)
 {
 	struct assemble *const assemble = (struct assemble *)source;
+	pack_wait_release(&assemble->wait);
 	for (size_t i = 0; i < assemble->count; i++)
 		if (!same_pack_as_before(assemble, i))
 			pack_store_unhold(
@@ -77,35 +93,35 @@ static int assemble_out_of_chunks(struct error *err)
 		"The chunks of the object have fewer bytes than its segments say.");
 }
 
-/* Decodes the next chunk into the spare buffer, and skips its bytes before the range. */
-static int assemble_fill_spare(struct assemble *assemble, struct error *err)
-{
-	if (assemble->spare == NULL)
-		assemble->spare = memory_new(CHUNK_MAX_BYTES);
-	const struct pack_run run = assemble_run(assemble);
-	const struct chunk_place place = {.pack = run.pack, .chunk = run.first};
-	size_t len;
-	if (pack_store_read_chunk(assemble->packs, &place, NULL, assemble->spare, &len, err) != 0)
-		return -1;
-	if (assemble->skip >= len)
-		return assemble_out_of_chunks(err);
-	assemble->spare_at = assemble->skip;
-	assemble->spare_len = len;
-	assemble->skip = 0;
-	assemble_advance(assemble, 1);
-	return 0;
-}
-
-/* Decodes the whole next chunk straight to the caller. */
+/* Decodes the next chunk, and gives its length; SOURCE_WAIT; -1. */
 static ptrdiff_t assemble_decode(struct assemble *assemble, uint8_t *into, struct error *err)
 {
 	const struct pack_run run = assemble_run(assemble);
 	const struct chunk_place place = {.pack = run.pack, .chunk = run.first};
 	size_t len;
-	if (pack_store_read_chunk(assemble->packs, &place, NULL, into, &len, err) != 0)
-		return -1;
+	const int result = pack_store_read_chunk_soon(
+		assemble->packs, &place, assemble_wait(assemble), into, &len, err);
+	if (result != 0)
+		return result == PACK_WAITS ? SOURCE_WAIT : -1;
 	assemble_advance(assemble, 1);
 	return (ptrdiff_t)len;
+}
+
+/* Decodes the next chunk into the spare buffer, and skips its bytes before the range. 0; as
+ * above. */
+static int assemble_fill_spare(struct assemble *assemble, struct error *err)
+{
+	if (assemble->spare == NULL)
+		assemble->spare = memory_new(CHUNK_MAX_BYTES);
+	const ptrdiff_t len = assemble_decode(assemble, assemble->spare, err);
+	if (len < 0)
+		return (int)len;
+	if (assemble->skip >= (size_t)len)
+		return assemble_out_of_chunks(err);
+	assemble->spare_at = assemble->skip;
+	assemble->spare_len = (size_t)len;
+	assemble->skip = 0;
+	return 0;
 }
 
 static size_t assemble_give_spare(struct assemble *assemble, uint8_t *into, size_t capacity)
@@ -116,56 +132,6 @@ static size_t assemble_give_spare(struct assemble *assemble, uint8_t *into, size
 	memcpy(into, assemble->spare + assemble->spare_at, len);
 	assemble->spare_at += len;
 	return len;
-}
-
-/* Gives 1 to `capacity` bytes (which are within the range); -1 with the error set. */
-static ptrdiff_t assemble_step(
-	struct assemble *assemble, uint8_t *into, size_t capacity, struct error *err)
-{
-	if (assemble->spare_at < assemble->spare_len)
-		return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
-	if (assemble->segment == assemble->count)
-		return assemble_out_of_chunks(err);
-	if (assemble->skip == 0) {
-		const struct pack_run run = assemble_run(assemble);
-		struct pack_read read = {.into = into, .capacity = capacity};
-		const int result = pack_store_read_run(assemble->packs, &run, &read, err);
-		assemble_advance(assemble, read.chunks);
-		if (read.len > 0 && result != 0) {
-			assemble->failed = true; /* the bytes before the bad record are right */
-			assemble->error = *err;
-		}
-		if (read.len > 0 || result != 0)
-			return read.len > 0 ? (ptrdiff_t)read.len : -1;
-		if (capacity >= CHUNK_MAX_BYTES)
-			return assemble_decode(assemble, into, err);
-	}
-	if (assemble_fill_spare(assemble, err) != 0)
-		return -1;
-	return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
-}
-
-static ptrdiff_t assemble_read(
-	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
-{
-	struct assemble *const assemble = (struct assemble *)source;
-	size_t used = 0;
-	while (!assemble->failed && used < capacity && assemble->remaining > 0) {
-		const size_t room = assemble->remaining < capacity - used
-			? (size_t)assemble->remaining
-			: capacity - used;
-		if (used > 0 && room < CHUNK_MIN_BYTES && assemble->spare_at == assemble->spare_len)
-			break; /* the next chunk hardly fits: leave it whole for the next call */
-		const ptrdiff_t len = assemble_step(assemble, into + used, room, &assemble->error);
-		assemble->failed |= len < 0;
-		used += len > 0 ? (size_t)len : 0;
-		assemble->remaining -= len > 0 ? (uint64_t)len : 0;
-	}
-	if (used == 0 && assemble->failed) {
-		*err = assemble->error;
-		return -1;
-	}
-	return (ptrdiff_t)used;
 }
 
 /* Moves to the chunk that holds byte `offset` of the present segment. */
@@ -192,12 +158,102 @@ static int assemble_seek_chunk(struct assemble *assemble, uint64_t offset, struc
 	return 0;
 }
 
+/* Moves to the chunk where the range begins, with its pack pinned. 0, SOURCE_WAIT or -1. */
+static int assemble_seek_late(struct assemble *assemble, struct error *err)
+{
+	const struct pack_run run = assemble_run(assemble);
+	struct pack *pinned;
+	int result =
+		pack_wait_pin(assemble_wait(assemble), assemble->packs, &run.pack, &pinned, err);
+	if (result == PACK_WAITS)
+		return SOURCE_WAIT;
+	if (result != 0)
+		return pack_store_read_failed(assemble->packs, &run.pack, run.first, err);
+	result = assemble_seek_chunk(assemble, assemble->unsought, err);
+	assemble->unsought = 0;
+	pack_wait_unpin(assemble_wait(assemble), assemble->packs, pinned);
+	return result;
+}
+
+/* Reads whole raw chunks straight to the caller. Gives their bytes, 0 when the next chunk is not
+ * such a one; SOURCE_WAIT; -1. */
+static ptrdiff_t assemble_read_run(
+	struct assemble *assemble, uint8_t *into, size_t capacity, struct error *err)
+{
+	const struct pack_run run = assemble_run(assemble);
+	struct pack_read read = {
+		.into = into, .capacity = capacity, .wait = assemble_wait(assemble)};
+	const int result = pack_store_read_run(assemble->packs, &run, &read, err);
+	if (result == PACK_WAITS)
+		return SOURCE_WAIT;
+	assemble_advance(assemble, read.chunks);
+	if (read.len > 0 && result != 0) {
+		assemble->failed = true; /* the bytes before the bad record are right */
+		assemble->error = *err;
+	}
+	return read.len > 0 || result == 0 ? (ptrdiff_t)read.len : -1;
+}
+
+/* Gives 1 to `capacity` bytes (which are within the range); SOURCE_WAIT; -1 with the error set. */
+static ptrdiff_t assemble_step(
+	struct assemble *assemble, uint8_t *into, size_t capacity, struct error *err)
+{
+	int result = 0;
+	if (assemble->spare_at < assemble->spare_len)
+		return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
+	if (assemble->segment == assemble->count)
+		return assemble_out_of_chunks(err);
+	if (assemble->unsought > 0 && (result = assemble_seek_late(assemble, err)) != 0)
+		return result;
+	if (assemble->skip == 0) {
+		const ptrdiff_t len = assemble_read_run(assemble, into, capacity, err);
+		if (len != 0)
+			return len;
+		if (capacity >= CHUNK_MAX_BYTES)
+			return assemble_decode(assemble, into, err);
+	}
+	if ((result = assemble_fill_spare(assemble, err)) != 0)
+		return result;
+	return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
+}
+
+static ptrdiff_t assemble_read(
+	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
+{
+	struct assemble *const assemble = (struct assemble *)source;
+	size_t used = 0;
+	while (!assemble->failed && used < capacity && assemble->remaining > 0) {
+		const size_t room = assemble->remaining < capacity - used
+			? (size_t)assemble->remaining
+			: capacity - used;
+		if (used > 0 && room < CHUNK_MIN_BYTES && assemble->spare_at == assemble->spare_len)
+			break; /* the next chunk hardly fits: leave it whole for the next call */
+		assemble->wait.may_begin = used == 0;
+		const ptrdiff_t len = assemble_step(assemble, into + used, room, &assemble->error);
+		if (len == SOURCE_WAIT)
+			return used > 0 ? (ptrdiff_t)used : SOURCE_WAIT;
+		assemble->failed |= len < 0;
+		used += len > 0 ? (size_t)len : 0;
+		assemble->remaining -= len > 0 ? (uint64_t)len : 0;
+	}
+	if (used == 0 && assemble->failed) {
+		*err = assemble->error;
+		return -1;
+	}
+	return (ptrdiff_t)used;
+}
+
 static int assemble_seek(struct assemble *assemble, uint64_t offset, struct error *err)
 {
 	while (assemble->segment < assemble->count &&
 		offset >= assemble->segments[assemble->segment].bytes)
 		offset -= assemble->segments[assemble->segment++].bytes;
-	return assemble->remaining == 0 ? 0 : assemble_seek_chunk(assemble, offset, err);
+	if (assemble->remaining == 0)
+		return 0;
+	if (assemble->source.let_wait == NULL)
+		return assemble_seek_chunk(assemble, offset, err);
+	assemble->unsought = offset;
+	return 0;
 }
 
 struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
@@ -214,7 +270,9 @@ struct body_source *assemble_open(struct pack_store *packs, const struct segment
 		return NULL;
 	}
 	struct assemble *const assemble = memory_new(sizeof(*assemble));
-	assemble->source = (struct body_source){.read = assemble_read, .close = assemble_close};
+	assemble->source = (struct body_source){.read = assemble_read,
+		.let_wait = pack_store_is_far(packs) ? assemble_let_wait : NULL,
+		.close = assemble_close};
 	assemble->packs = packs;
 	assemble->segments = memory_new_array(count + 1, sizeof(*segments));
 	memcpy(assemble->segments, segments, count * sizeof(*segments));
@@ -298,8 +356,7 @@ int assemble_check_damaged(struct pack_store *packs, const struct segment *segme
 		const uint64_t to =
 			offset + length - start < bytes ? offset + length - start : bytes;
 		if (from < bytes)
-			result = assemble_check_segment(
-				packs, &segments[i], from, to, &again, err);
+			result = assemble_check_segment(packs, &segments[i], from, to, &again, err);
 		start += bytes;
 	}
 	return result;

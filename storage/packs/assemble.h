@@ -8,7 +8,8 @@
 
 /* `segments` (copied) are those of the object, in order. Reads [offset, offset + length) of their
  * bytes. Reads of at least ASSEMBLE_BLOCK_BYTES at a time avoid a copy for raw chunks. Close frees
- * the source. range when the bytes lie outside the object. */
+ * the source. range when the bytes lie outside the object. In a far place (backend.h) opening never
+ * blocks, and the source has let_wait. */
 enum { ASSEMBLE_BLOCK_BYTES = 256 * 1024 };
 struct body_source *assemble_open(struct pack_store *packs, const struct segment *segments,
 	size_t count, uint64_t offset, uint64_t length, struct error *err);

@@ -15,6 +15,8 @@ struct backend_file { /* embed first */
 	struct backend *backend;
 };
 
+/* Any thread, without a lock. */
+typedef void backend_wake_fn(void *owner);
 typedef int backend_take_fn(void *taker, const char *name, uint64_t size, struct error *err);
 struct backend_ops {
 	/* Creates a file for writing and reading; it must not exist. */
@@ -41,6 +43,17 @@ struct backend_ops {
 	 * before. */
 	int (*read)(struct backend_file *file, const struct iovec *parts, int count,
 		uint64_t offset, struct error *err);
+	/* Only in a far place, these three are NULL elsewhere. Whether a read of these bytes would
+	 * not wait for a network, or fails at once. */
+	bool (*is_near)(struct backend_file *file, uint64_t offset, uint64_t length);
+	/* Begins to fetch these bytes. `wake` is called once, when a read of them will not wait any
+	 * more or fails at once; it may be called before fetch returns. The file stays open until
+	 * then. */
+	void (*fetch)(struct backend_file *file, uint64_t offset, uint64_t length,
+		backend_wake_fn *wake, void *owner);
+	/* What a read gave there was wrong: the next read gets the bytes from where they are
+	 * stored. */
+	void (*forget)(struct backend_file *file, uint64_t offset, uint64_t length);
 	/* When it returns, bytes, length and name survive a power cut. */
 	int (*sync)(struct backend_file *file, struct error *err);
 	int (*truncate)(struct backend_file *file, uint64_t length, struct error *err);
@@ -81,6 +94,16 @@ struct backend { /* embed first */
 static inline bool backend_is_far(const struct backend *backend)
 {
 	return backend->ops->create_staged != NULL;
+}
+
+/* Says that a read gave wrong bytes there. True: another read gets them from where they are
+ * stored. */
+static inline bool backend_forget(struct backend_file *file, uint64_t offset, uint64_t length)
+{
+	if (file->backend->ops->forget == NULL)
+		return false;
+	file->backend->ops->forget(file, offset, length);
+	return true;
 }
 
 /* Makes the folder when it is absent. `aside`, the folder of doubtful files, is made when it is

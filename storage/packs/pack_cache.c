@@ -246,6 +246,26 @@ struct pack *pack_cache_pin(
 	return pack;
 }
 
+struct pack *pack_cache_pin_near(struct pack_cache *cache, const struct pack_id *id, bool with_file)
+{
+	lock_enter(&cache->lock);
+	struct pack *pack = *pack_cache_link(cache, id);
+	if (pack != NULL &&
+		(!pack->known || pack->index == NULL || (with_file && pack->opened == NULL)))
+		pack = NULL;
+	if (pack != NULL) {
+		pack->pins++;
+		cache_touch(cache, pack);
+	}
+	lock_leave(&cache->lock);
+	return pack;
+}
+
+const struct pack_id *pack_cache_id(const struct pack *pack)
+{
+	return &pack->id;
+}
+
 void pack_cache_unpin(struct pack_cache *cache, struct pack *pack)
 {
 	struct cache_garbage garbage = {0};

@@ -89,7 +89,11 @@ bool pack_cache_is_held(struct pack_cache *cache, const struct pack_id *pack);
  * unknown or its index cannot be made. */
 struct pack *pack_cache_pin(
 	struct pack_cache *cache, const struct pack_id *pack, bool with_file, struct error *err);
+/* The same for a thread that must not wait: NULL unless all is in memory. */
+struct pack *pack_cache_pin_near(
+	struct pack_cache *cache, const struct pack_id *pack, bool with_file);
 void pack_cache_unpin(struct pack_cache *cache, struct pack *pack);
+const struct pack_id *pack_cache_id(const struct pack *pack);
 struct backend_file *pack_file(const struct pack *pack);
 /* Copies up to `capacity` adjacent entries from chunk `first` on; 0 when there is no such chunk. */
 size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack, uint32_t first,

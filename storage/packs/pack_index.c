@@ -231,6 +231,8 @@ struct pack_index *pack_index_load(struct backend *backend, const struct pack_id
 	if (backend->ops->open(backend, name, &file, err) != 0)
 		return NULL;
 	index = pack_index_walk(file, pack, length, err);
+	if (index == NULL && err->kind == ERROR_CORRUPT && backend_forget(file, 0, length))
+		index = pack_index_walk(file, pack, length, err);
 	backend->ops->close(file);
 	return index;
 }

@@ -8,16 +8,19 @@
 
 #include "base/memory.h"
 #include "storage/packs/pack_store_parts.h"
+#include "storage/packs/pack_wait.h"
 
 enum { CHECK_BYTES = 1024 * 1024 };
 
 static uint32_t plain_run(
 	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity);
 static uint32_t record_bytes(const struct pack_entry *entry);
-static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+static int read_plain(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
 	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
 	uint32_t count, struct pack_read *read, struct error *err);
+static int read_private(struct pack_store *store, struct pack *pinned,
+	const struct pack_entry *entry, struct pack_read *read, struct error *err);
 static int read_decoded(struct pack_store *store, struct backend_file *file,
 	const struct pack_entry *entry, uint8_t *into, struct error *err);
 
@@ -35,30 +38,29 @@ uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored)
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
 	struct pack_read *read, struct error *err)
 {
+	struct pack *pinned;
 	read->chunks = 0;
 	read->len = 0;
-	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, true, err);
-	if (pinned == NULL)
-		return pack_store_read_failed(store, &run->pack, run->first, err);
+	int result = pack_wait_pin(read->wait, store, &run->pack, &pinned, err);
+	if (result != 0)
+		return result == PACK_WAITS
+			? PACK_WAITS
+			: pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
 	const size_t found =
 		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	const uint32_t plain = plain_run(entries, found, as_stored, read->capacity);
-	int result = 0;
 	if (found == 0)
 		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk.");
 	else if (plain > 0)
-		result = read_plain(pack_file(pinned), entries, plain, read, err);
+		result = read_plain(pinned, entries, plain, read, err);
 	else if (!pack_record_is_plain(&entries[0], as_stored) &&
-		pack_record_shown(&entries[0], as_stored) <= read->capacity) {
-		result = read_decoded(store, pack_file(pinned), &entries[0], read->into, err);
-		read->chunks = result == 0;
-		read->len = result == 0 ? pack_record_shown(&entries[0], as_stored) : 0;
-	}
-	pack_cache_unpin(store->cache, pinned);
-	return result == 0
-		? 0
+		pack_record_shown(&entries[0], as_stored) <= read->capacity)
+		result = read_private(store, pinned, &entries[0], read, err);
+	pack_wait_unpin(read->wait, store, pinned);
+	return result >= 0
+		? result
 		: pack_store_read_failed(store, &run->pack, run->first + read->chunks, err);
 }
 
@@ -140,13 +142,24 @@ static uint32_t record_bytes(const struct pack_entry *entry)
 }
 
 /* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
- * failure is that record's. */
-static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+ * failure is that record's. In a far place a bad record after good ones is left for the next read,
+ * which may read it once more. */
+static int read_plain(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
 	struct pack_read *read, struct error *err)
 {
+	struct backend_file *const file = pack_file(pinned);
+	const struct pack_entry *const last = &entries[count - 1];
+	if (pack_wait_fetch(read->wait, pinned, entries[0].offset,
+		    (uint64_t)last->offset + record_bytes(last) - entries[0].offset) != 0)
+		return PACK_WAITS;
 	int result = read_together(file, entries, count, read, err);
-	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, read, err) : result;
+	if (result != 0 && err->os_errno == EIO && count > 1)
+		result = read_together(file, entries, 1, read, err);
+	if (result == 0 || (read->len > 0 && backend_is_far(file->backend)))
+		return 0;
+	if (read->len == 0 && (result = pack_wait_retry(read->wait, pinned, &entries[0], err)) == 0)
+		result = read_together(file, entries, 1, read, err);
+	return result;
 }
 
 /* `read` counts the records before a bad one. */
@@ -169,6 +182,20 @@ static int read_together(struct backend_file *file, const struct pack_entry *ent
 		read->chunks++;
 	}
 	return 0;
+}
+
+static int read_private(struct pack_store *store, struct pack *pinned,
+	const struct pack_entry *entry, struct pack_read *read, struct error *err)
+{
+	struct backend_file *const file = pack_file(pinned);
+	if (pack_wait_fetch(read->wait, pinned, entry->offset, record_bytes(entry)) != 0)
+		return PACK_WAITS;
+	int result = read_decoded(store, file, entry, read->into, err);
+	if (result != 0 && (result = pack_wait_retry(read->wait, pinned, entry, err)) == 0)
+		result = read_decoded(store, file, entry, read->into, err);
+	read->chunks = result == 0;
+	read->len = result == 0 ? pack_record_shown(entry, false) : 0;
+	return result;
 }
 
 static int read_decoded(struct pack_store *store, struct backend_file *file,

@@ -16,7 +16,7 @@ uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored);
  * read->capacity, in one read straight to read->into. A first record that must be decoded is read
  * alone. Sets chunks and len, both 0 when the first does not fit. If a bad record follows good ones
  * it returns -1, and the good ones are counted. corrupt when a record is wrong or not there any
- * more. At most PACK_RUN_CHUNKS in a call. */
+ * more. At most PACK_RUN_CHUNKS in a call. May return PACK_WAITS if read->wait is set. */
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored,
 	struct pack_read *read, struct error *err);
 

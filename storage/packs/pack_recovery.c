@@ -45,7 +45,10 @@ struct pack_recovery {
 
 static void name_missing(const struct pack_recovery *recovery, struct buffer *out);
 static void take_records(struct pack_recovery *recovery);
+static struct recovered expect(
+	const struct pack_recovery *recovery, const struct pack_record *record);
 static int pack_recovery_compare(const void *a, const void *b);
+static int list_files(struct pack_recovery *recovery, struct error *err);
 static int pack_recovery_take_name(void *taker, const char *name, uint64_t size, struct error *err);
 static bool is_leftover(const char *name);
 static struct recovered *find_named(
@@ -86,10 +89,7 @@ struct pack_recovery *pack_recovery_look(struct pack_store *store, const struct 
 	recovery->names = *names;
 	recovery->origin = *origin;
 	take_records(recovery);
-	if (store->backend->ops->list(store->backend, pack_recovery_take_name, recovery, err) !=
-			0 ||
-		store->backend->ops->list_aside(
-			store->backend, pack_recovery_take_name_aside, recovery, err) != 0) {
+	if (!pack_store_is_far(store) && list_files(recovery, err) != 0) {
 		pack_recovery_free(recovery);
 		return NULL;
 	}
@@ -178,20 +178,37 @@ static void take_records(struct pack_recovery *recovery)
 {
 	size_t count = recovery->names.record_count;
 	recovery->packs = memory_new_array(count + 1, sizeof(*recovery->packs));
-	for (size_t i = 0; i < count; i++) {
-		const struct pack_record *record = &recovery->names.records[i];
-		recovery->packs[i] = (struct recovered){.record = record,
-			.file = pack_record_file(record),
-			.is_staged =
-				record->state == PACK_OPEN && pack_store_is_far(recovery->store)};
-	}
+	for (size_t i = 0; i < count; i++)
+		recovery->packs[i] = expect(recovery, &recovery->names.records[i]);
 	qsort(recovery->packs, count, sizeof(*recovery->packs), pack_recovery_compare);
+}
+
+/* A far place is not asked: its sealed packs count as there. */
+static struct recovered expect(
+	const struct pack_recovery *recovery, const struct pack_record *record)
+{
+	const bool is_far = pack_store_is_far(recovery->store);
+	const bool is_stored = is_far && record->state != PACK_OPEN;
+	return (struct recovered){.record = record,
+		.file = pack_record_file(record),
+		.size = is_stored ? record->length : 0,
+		.is_there = is_stored,
+		.has_index = is_stored,
+		.is_staged = is_far && !is_stored};
 }
 
 static int pack_recovery_compare(const void *a, const void *b)
 {
 	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file,
 		sizeof(struct pack_id));
+}
+
+static int list_files(struct pack_recovery *recovery, struct error *err)
+{
+	struct backend *const backend = recovery->store->backend;
+	return backend->ops->list(backend, pack_recovery_take_name, recovery, err) != 0
+		? -1
+		: backend->ops->list_aside(backend, pack_recovery_take_name_aside, recovery, err);
 }
 
 static int pack_recovery_take_name(void *taker, const char *name, uint64_t size, struct error *err)

@@ -1,7 +1,9 @@
 /* Compares the files of packs with the rows of the catalog at a start. The first look moves
  * nothing. Later, once the catalog is known to be the right one, files that are proven garbage are
  * removed, other files without a row are set aside, and files that a row names are brought back
- * from there. One thread. Internal to storage. */
+ * from there. A far place (backend.h) is not listed, because that takes long and proves nothing:
+ * its sealed packs count as there, and nothing of it counts as unnamed. One thread. Internal to
+ * storage. */
 #ifndef STORAGE_PACKS_PACK_RECOVERY_H
 #define STORAGE_PACKS_PACK_RECOVERY_H
 

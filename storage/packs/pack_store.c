@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/packs/pack_wait.h"
 
 enum { STORE_INDEX_BYTES = 16 * 1024 * 1024, STORE_OPEN_FILES = 128 };
 static const uint64_t STORE_PACK_BYTES = UINT64_C(64) << 20;
@@ -20,9 +21,20 @@ struct pack_drop {
 	struct pack_id packs[];
 };
 
+struct chunk_read {
+	const struct chunk_place *place;
+	struct codec_context *codec; /* NULL: one of the store's */
+	struct pack_wait *wait;      /* NULL: the read may block */
+	uint8_t *into;
+};
+
 static void scratch_free(struct pack_scratch *scratch);
 static void pack_store_drop_run(struct helper_job *job);
 static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *err);
+static int chunk_read(struct pack_store *store, const struct chunk_read *read, size_t *out_len,
+	struct error *err);
+static int entry_read(struct pack_store *store, const struct chunk_read *read, struct pack *pinned,
+	const struct pack_entry *entry, struct error *err);
 static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
 	struct backend_file *file, const struct pack_entry *entry, uint8_t *into,
 	struct error *err);
@@ -31,7 +43,7 @@ static int record_read(struct backend_file *file, const struct pack_entry *entry
 static int no_such_chunk(struct error *err);
 static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity);
 static uint64_t record_end(const struct pack_entry *entry);
-static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+static int run_read(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
 	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
 	uint32_t count, struct pack_read *read, struct error *err);
@@ -152,6 +164,11 @@ bool pack_store_is_damaged(struct pack_store *store, const struct pack_run *run)
 	return pack_damage_has(store->damage, &run->pack, run->first, run->chunks);
 }
 
+bool pack_store_knows_damage(const struct pack_store *store)
+{
+	return pack_damage_is_known(store->damage);
+}
+
 bool pack_store_is_checked(struct pack_store *store, const struct pack_run *run)
 {
 	return pack_cache_is_checked(store->cache, &run->pack, run->first, run->chunks);
@@ -241,43 +258,39 @@ int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 int pack_store_read_chunk(struct pack_store *store, const struct chunk_place *place,
 	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err)
 {
-	struct pack *const pinned = pack_cache_pin(store->cache, &place->pack, true, err);
-	if (pinned == NULL)
-		return pack_store_read_failed(store, &place->pack, place->chunk, err);
-	struct pack_scratch *const scratch = pack_store_take_scratch(store);
-	struct pack_entry entry;
-	const bool found =
-		pack_cache_copy_entries(store->cache, pinned, place->chunk, &entry, 1) == 1;
-	const int result = found ? record_decode(scratch, codec != NULL ? codec : scratch->codec,
-					   pack_file(pinned), &entry, into, err)
-				 : no_such_chunk(err);
-	pack_store_give_scratch(store, scratch);
-	pack_cache_unpin(store->cache, pinned);
-	if (result != 0)
-		return pack_store_read_failed(store, &place->pack, place->chunk, err);
-	*out_len = entry.size;
-	return 0;
+	const struct chunk_read read = {.place = place, .codec = codec, .into = into};
+	return chunk_read(store, &read, out_len, err);
+}
+
+int pack_store_read_chunk_soon(struct pack_store *store, const struct chunk_place *place,
+	struct pack_wait *wait, uint8_t *into, size_t *out_len, struct error *err)
+{
+	const struct chunk_read read = {.place = place, .wait = wait, .into = into};
+	return chunk_read(store, &read, out_len, err);
 }
 
 int pack_store_read_run(struct pack_store *store, const struct pack_run *run,
 	struct pack_read *read, struct error *err)
 {
+	struct pack *pinned;
 	read->chunks = 0;
 	read->len = 0;
-	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, true, err);
-	if (pinned == NULL)
-		return pack_store_read_failed(store, &run->pack, run->first, err);
+	int result = pack_wait_pin(read->wait, store, &run->pack, &pinned, err);
+	if (result != 0)
+		return result == PACK_WAITS
+			? PACK_WAITS
+			: pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
 	const size_t found =
 		pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
 	const uint32_t count = run_length(entries, found, read->capacity);
-	int result = found == 0 ? no_such_chunk(err) : 0;
+	result = found == 0 ? no_such_chunk(err) : 0;
 	if (count > 0)
-		result = run_read(pack_file(pinned), entries, count, read, err);
-	pack_cache_unpin(store->cache, pinned);
-	return result == 0
-		? 0
+		result = run_read(pinned, entries, count, read, err);
+	pack_wait_unpin(read->wait, store, pinned);
+	return result >= 0
+		? result
 		: pack_store_read_failed(store, &run->pack, run->first + read->chunks, err);
 }
 
@@ -330,6 +343,41 @@ static int name_chunk(const struct pack_id *pack, uint32_t chunk, struct error *
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
 	return error_wrap(err, "Chunk %u of pack %s", chunk, text);
+}
+
+static int chunk_read(
+	struct pack_store *store, const struct chunk_read *read, size_t *out_len, struct error *err)
+{
+	const struct chunk_place *const place = read->place;
+	struct pack *pinned;
+	struct pack_entry entry;
+	int result = pack_wait_pin(read->wait, store, &place->pack, &pinned, err);
+	if (result == 0) {
+		result = pack_cache_copy_entries(store->cache, pinned, place->chunk, &entry, 1) == 1
+			? entry_read(store, read, pinned, &entry, err)
+			: no_such_chunk(err);
+		pack_wait_unpin(read->wait, store, pinned);
+	}
+	if (result == 0)
+		*out_len = entry.size;
+	return result >= 0 ? result
+			   : pack_store_read_failed(store, &place->pack, place->chunk, err);
+}
+
+static int entry_read(struct pack_store *store, const struct chunk_read *read, struct pack *pinned,
+	const struct pack_entry *entry, struct error *err)
+{
+	struct backend_file *const file = pack_file(pinned);
+	if (pack_wait_fetch(read->wait, pinned, entry->offset, record_end(entry) - entry->offset) !=
+		0)
+		return PACK_WAITS;
+	struct pack_scratch *const scratch = pack_store_take_scratch(store);
+	struct codec_context *const codec = read->codec != NULL ? read->codec : scratch->codec;
+	int result = record_decode(scratch, codec, file, entry, read->into, err);
+	if (result != 0 && (result = pack_wait_retry(read->wait, pinned, entry, err)) == 0)
+		result = record_decode(scratch, codec, file, entry, read->into, err);
+	pack_store_give_scratch(store, scratch);
+	return result;
 }
 
 static int record_decode(struct pack_scratch *scratch, struct codec_context *codec,
@@ -387,13 +435,23 @@ static uint64_t record_end(const struct pack_entry *entry)
 }
 
 /* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
- * failure is that record's. */
-static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count,
+ * failure is that record's. In a far place a bad record after good ones is left for the next read,
+ * which may read it once more. */
+static int run_read(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
 	struct pack_read *read, struct error *err)
 {
+	struct backend_file *const file = pack_file(pinned);
+	if (pack_wait_fetch(read->wait, pinned, entries[0].offset,
+		    record_end(&entries[count - 1]) - entries[0].offset) != 0)
+		return PACK_WAITS;
 	int result = read_together(file, entries, count, read, err);
-	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
-	return is_unclear ? read_together(file, entries, 1, read, err) : result;
+	if (result != 0 && err->os_errno == EIO && count > 1)
+		result = read_together(file, entries, 1, read, err);
+	if (result == 0 || (read->len > 0 && backend_is_far(file->backend)))
+		return 0;
+	if (read->len == 0 && (result = pack_wait_retry(read->wait, pinned, &entries[0], err)) == 0)
+		result = read_together(file, entries, 1, read, err);
+	return result;
 }
 
 /* Reads with one scatter read: the record headers beside, the payloads one after the other. `read`

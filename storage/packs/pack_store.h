@@ -129,6 +129,10 @@ int pack_store_reindex(struct pack_store *store, struct error *err);
  * checksum or length is wrong. */
 int pack_store_read_chunk(struct pack_store *store, const struct chunk_place *place,
 	struct codec_context *codec, uint8_t *into, size_t *out_len, struct error *err);
+struct pack_wait;
+/* The same with a wait (pack_wait.h): may return PACK_WAITS. */
+int pack_store_read_chunk_soon(struct pack_store *store, const struct chunk_place *place,
+	struct pack_wait *wait, uint8_t *into, size_t *out_len, struct error *err);
 enum { PACK_RUN_CHUNKS = 16 };
 struct pack_run {
 	struct pack_id pack;
@@ -138,21 +142,23 @@ struct pack_run {
 struct pack_read {
 	uint8_t *into;
 	size_t capacity;
-	uint32_t chunks; /* how many were read and verified */
-	size_t len;      /* their bytes in `into` */
+	struct pack_wait *wait; /* pack_wait.h; NULL: the read may block */
+	uint32_t chunks;        /* how many were read and verified */
+	size_t len;             /* their bytes in `into` */
 };
 /* Reads several chunks at once, for streaming: from the first of the run on, as many as are raw,
  * adjacent and fit whole into read->capacity go straight to read->into, each verified. Sets chunks
  * and len, both 0 when the first chunk is not such a one. On failure they count the chunks before
- * the bad one. At most PACK_RUN_CHUNKS in a call. */
+ * the bad one. At most PACK_RUN_CHUNKS in a call. May return PACK_WAITS if read->wait is set. */
 int pack_store_read_run(struct pack_store *store, const struct pack_run *run,
 	struct pack_read *read, struct error *err);
 /* Gives ids and uncompressed sizes of up to `capacity` chunks, from the index alone; at least one,
  * or corrupt. */
 int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run,
 	struct chunk_entry *out, size_t capacity, size_t *out_count, struct error *err);
-/* Whether a record of the run was seen damaged (pack_damage.h). */
+/* Whether a record of the run was seen damaged (pack_damage.h), or any record at all. */
 bool pack_store_is_damaged(struct pack_store *store, const struct pack_run *run);
+bool pack_store_knows_damage(const struct pack_store *store);
 /* Whether all chunks of the run were read since the start and found right. */
 bool pack_store_is_checked(struct pack_store *store, const struct pack_run *run);
 /* Reads all records of the run and verifies them without decoding. 0: none of them counts as

@@ -301,7 +301,9 @@ static struct pack_index *table_from_pack(struct backend *backend, const struct 
 	pack_format_name(file, PACK_FILE_PACK, name);
 	if (backend->ops->open(backend, name, &opened, err) != 0)
 		return NULL;
-	struct pack_index *const index = pack_table_read(opened, pack, file, length, err);
+	struct pack_index *index = pack_table_read(opened, pack, file, length, err);
+	if (index == NULL && err->kind == ERROR_CORRUPT && backend_forget(opened, 0, length))
+		index = pack_table_read(opened, pack, file, length, err);
 	backend->ops->close(opened);
 	return index;
 }

@@ -15,19 +15,24 @@ struct xorb_view {
 	struct pack_entry entries[VIEW_BATCH];
 };
 
+static struct xorb_view *view_new(struct pack_store *packs, struct pack *pinned);
 static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err);
 
 struct xorb_view *xorb_view_open(
 	struct pack_store *packs, const struct pack_id *pack, struct error *err)
 {
 	struct pack *const pinned = pack_cache_pin(packs->cache, pack, false, err);
-	if (pinned == NULL)
-		return NULL;
-	struct xorb_view *const view = memory_new(sizeof(*view));
-	view->cache = packs->cache;
-	view->pinned = pinned;
-	view->pack = *pack;
-	return view;
+	return pinned != NULL ? view_new(packs, pinned) : NULL;
+}
+
+struct xorb_view *xorb_view_open_near(
+	struct pack_store *packs, const struct pack_id *pack, struct error *err)
+{
+	struct pack *const pinned = pack_cache_pin_near(packs->cache, pack, false);
+	if (pinned != NULL)
+		return view_new(packs, pinned);
+	error_set(err, ERROR_NOT_READY, "The index of the pack is not in memory.");
+	return NULL;
 }
 
 void xorb_view_close(struct xorb_view *view)
@@ -83,6 +88,15 @@ uint64_t xorb_view_shown(
 	if (out_present != NULL)
 		*out_present = present;
 	return bytes;
+}
+
+static struct xorb_view *view_new(struct pack_store *packs, struct pack *pinned)
+{
+	struct xorb_view *const view = memory_new(sizeof(*view));
+	view->cache = packs->cache;
+	view->pinned = pinned;
+	view->pack = *pack_cache_id(pinned);
+	return view;
 }
 
 static int view_corrupt(const struct xorb_view *view, uint32_t chunk, struct error *err)

@@ -15,6 +15,9 @@ struct xorb_view;
 /* corrupt when there is no such pack. */
 struct xorb_view *xorb_view_open(
 	struct pack_store *packs, const struct pack_id *pack, struct error *err);
+/* The same for a thread that must not wait: not_ready unless the pack's index is in memory. */
+struct xorb_view *xorb_view_open_near(
+	struct pack_store *packs, const struct pack_id *pack, struct error *err);
 void xorb_view_close(struct xorb_view *view); /* NULL is fine */
 const struct pack_id *xorb_view_pack(const struct xorb_view *view);
 /* Finds the xorb of chunk number `chunk` of the pack; corrupt when there is none. */

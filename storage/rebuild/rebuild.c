@@ -21,6 +21,7 @@
 #include "storage/core/acknowledged.h"
 #include "storage/journal/snapshot.h"
 #include "storage/packs/pack_format.h"
+#include "storage/packs/place_note.h"
 #include "storage/packs/set_aside.h"
 #include "storage/rebuild/catalog_filler.h"
 
@@ -210,7 +211,9 @@ static struct backend *open_packs(const struct rebuilding *rebuilding, struct er
 	char aside[PATH_BYTES];
 	path_in(rebuilding, "packs", packs);
 	path_in(rebuilding, "set-aside", aside);
-	return backend_folder_open(packs, aside, rebuilding->params->files, err);
+	return place_note_check(rebuilding->params->folder, err) != 0
+		? NULL
+		: backend_folder_open(packs, aside, rebuilding->params->files, err);
 }
 
 static int rebuild_count(void *taker, const char *name, uint64_t size, struct error *err)

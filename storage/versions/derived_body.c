@@ -17,6 +17,7 @@ enum { BLOCK_MAX_BYTES = 8 * BLOCK_CODE_ELEMENTS }; /* of the widest elements */
 struct derived_body {
 	const struct derived_recipe *recipe;
 	bool is_borrowed;
+	bool is_far;                        /* the packs lie in a far place */
 	struct derived_input **inputs;      /* one for each source; NULL: not needed */
 	struct block_code_context *context; /* made when the first block is decoded */
 	/* The decoded block in `block`: */
@@ -46,6 +47,7 @@ struct derived_stream {
 	struct derived_body *body;
 	uint64_t at;
 	uint64_t to;
+	bool may_wait;
 	bool failed;
 	struct error error;
 };
@@ -81,6 +83,7 @@ static int keep_block(
 	struct derived_body *body, const struct block_code_facts *facts, struct error *err);
 static ptrdiff_t derived_stream_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
+static void derived_stream_let_wait(struct body_source *source, source_wake_fn *wake, void *owner);
 static void derived_stream_close(struct body_source *source);
 
 struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err)
@@ -90,6 +93,7 @@ struct derived_body *derived_body_open(const struct derived_body_params *params,
 		params->to <= derived_recipe_size(params->recipe));
 	body->recipe = params->recipe;
 	body->is_borrowed = params->is_borrowed;
+	body->is_far = pack_store_is_far(store_packs(params->store));
 	body->inputs =
 		memory_new_array(params->recipe->source_count + 1, sizeof(struct derived_input *));
 	buffer_init(&body->block, BLOCK_MAX_BYTES);
@@ -127,6 +131,13 @@ int derived_body_read_base(
 	return read_exactly(body, offset, false, into, len, err);
 }
 
+void derived_body_let_wait(struct derived_body *body, source_wake_fn *wake, void *owner)
+{
+	for (size_t i = 0; i < body->recipe->source_count; i++)
+		if (body->inputs[i] != NULL)
+			derived_input_let_wait(body->inputs[i], wake, owner);
+}
+
 int derived_body_check_damaged(const struct derived_body *body, struct error *err)
 {
 	int result = 0;
@@ -140,8 +151,9 @@ struct body_source *derived_body_source(struct derived_body *body, uint64_t from
 {
 	struct derived_stream *const stream = memory_new(sizeof(*stream));
 	ASSERT(body != NULL && from <= to && to <= derived_recipe_size(body->recipe));
-	stream->source =
-		(struct body_source){.read = derived_stream_read, .close = derived_stream_close};
+	stream->source = (struct body_source){.read = derived_stream_read,
+		.let_wait = body->is_far ? derived_stream_let_wait : NULL,
+		.close = derived_stream_close};
 	stream->body = body;
 	stream->at = from;
 	stream->to = to;
@@ -421,7 +433,8 @@ static int keep_block(
 	return 0;
 }
 
-/* Bytes that were made before a failure are right and go out; the next call returns the failure. */
+/* Bytes that were made before a failure are right and go out; the next call returns the failure. A
+ * wait must begin before there are bytes, so a call that may wait reads one piece. */
 static ptrdiff_t derived_stream_read(
 	struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
 {
@@ -432,16 +445,27 @@ static ptrdiff_t derived_stream_read(
 		const size_t room = left < capacity - used ? (size_t)left : capacity - used;
 		const ptrdiff_t got = read_some(stream->body, stream->at, true,
 			(struct piece_room){into + used, room}, &stream->error);
+		if (got < 0 && stream->may_wait && stream->error.kind == ERROR_NOT_READY)
+			return SOURCE_WAIT;
 		stream->failed = got < 0;
 		if (stream->failed)
 			break;
 		used += (size_t)got;
 		stream->at += (uint64_t)got;
+		if (stream->may_wait)
+			break;
 	}
 	if (used > 0 || !stream->failed)
 		return (ptrdiff_t)used;
 	*err = stream->error;
 	return -1;
+}
+
+static void derived_stream_let_wait(struct body_source *source, source_wake_fn *wake, void *owner)
+{
+	struct derived_stream *const stream = (struct derived_stream *)source;
+	stream->may_wait = true;
+	derived_body_let_wait(stream->body, wake, owner);
 }
 
 static void derived_stream_close(struct body_source *source)

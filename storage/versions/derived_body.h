@@ -4,6 +4,7 @@
 #ifndef STORAGE_VERSIONS_DERIVED_BODY_H
 #define STORAGE_VERSIONS_DERIVED_BODY_H
 
+#include "base/stream.h"
 #include "storage/db/db.h"
 #include "storage/versions/derived_recipe.h"
 
@@ -30,12 +31,15 @@ int derived_body_read(
  * because that other block proves its result. */
 int derived_body_read_base(
 	struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err);
+/* As derived_input_let_wait. */
+void derived_body_let_wait(struct derived_body *body, source_wake_fn *wake, void *owner);
 /* Like assemble_check_damaged (storage/packs/assemble.h), for what bytes [from, to) are made of:
  * the bytes that they copy, the blocks that they change, and the whole delta of each tensor. */
 int derived_body_check_damaged(const struct derived_body *body, struct error *err);
 void derived_body_close(struct derived_body *body); /* NULL is fine */
 
-/* The same as a stream of [from, to), which takes the body over. */
+/* The same as a stream of [from, to), which takes the body over. In a far place
+ * (storage/packs/backend.h) it has let_wait. */
 struct body_source *derived_body_source(struct derived_body *body, uint64_t from, uint64_t to);
 
 #endif

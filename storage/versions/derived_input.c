@@ -21,7 +21,9 @@ struct derived_input {
 	uint64_t from; /* the range that can be read */
 	uint64_t to;
 	struct body_source *stream; /* over the segments, at `at`; NULL: none is open */
-	uint64_t at;
+	uint64_t at;                /* UINT64_MAX: somewhere, after a read that must be repeated */
+	source_wake_fn *wake;       /* NULL: reads may block */
+	void *owner;
 	struct derived_body *body; /* of a source that is derived itself */
 	struct part_range range;   /* the segments of a plain source */
 	uint8_t *turns;            /* of the hold on each segment's pack */
@@ -144,13 +146,34 @@ struct derived_input *derived_input_open(struct store *store, struct db *db,
 	return NULL;
 }
 
+void derived_input_let_wait(struct derived_input *input, source_wake_fn *wake, void *owner)
+{
+	ASSERT(wake != NULL);
+	input->wake = wake;
+	input->owner = owner;
+	if (input->body != NULL)
+		derived_body_let_wait(input->body, wake, owner);
+	if (input->stream != NULL && input->stream->let_wait != NULL)
+		input->stream->let_wait(input->stream, wake, owner);
+}
+
 static int read_stream(struct derived_input *input, uint8_t *into, size_t len, struct error *err)
 {
+	ptrdiff_t got = 1;
+	size_t have = 0;
 	ASSERT(input->stream != NULL);
-	const int result = body_source_read_whole(input->stream, into, len, err);
+	while (have < len &&
+		(got = input->stream->read(input->stream, into + have, len - have, err)) > 0)
+		have += (size_t)got;
+	if (got == SOURCE_WAIT) {
+		input->at = UINT64_MAX;
+		return error_set(err, ERROR_NOT_READY, "The bytes are on their way.");
+	}
 	input->at += len;
-	if (result == 0)
+	if (have == len)
 		return 0;
+	if (got == 0)
+		error_set(err, ERROR_CORRUPT, "The bytes of an object ended before its size.");
 	input->stream->close(input->stream); /* it stands somewhere before `at` */
 	input->stream = NULL;
 	return -1;
@@ -176,7 +199,11 @@ static int seek(struct derived_input *input, uint64_t offset, struct error *err)
 	input->stream = assemble_open(store_packs(input->store), input->range.segments,
 		input->range.segment_count, input->range.skip + (offset - input->from),
 		input->to - offset, err);
-	return input->stream == NULL ? -1 : 0;
+	if (input->stream == NULL)
+		return -1;
+	if (input->wake != NULL && input->stream->let_wait != NULL)
+		input->stream->let_wait(input->stream, input->wake, input->owner);
+	return 0;
 }
 
 int derived_input_read_base(

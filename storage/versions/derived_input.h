@@ -5,6 +5,7 @@
 #ifndef STORAGE_VERSIONS_DERIVED_INPUT_H
 #define STORAGE_VERSIONS_DERIVED_INPUT_H
 
+#include "base/stream.h"
 #include "storage/db/db.h"
 #include "storage/versions/derived_recipe.h"
 
@@ -21,6 +22,9 @@ struct derived_input_params {
 };
 struct derived_input *derived_input_open(struct store *store, struct db *db,
 	const struct derived_input_params *params, struct error *err);
+/* From now on reads do not block on a network: they fail with not_ready where they would, then
+ * wake(owner) comes once, and the same read must be repeated. The input must stay until then. */
+void derived_input_let_wait(struct derived_input *input, source_wake_fn *wake, void *owner);
 /* Reads exactly `len` bytes from `offset` on. */
 int derived_input_read(
 	struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);

@@ -9,6 +9,8 @@
 enum { MEASURE_ENTRIES = 32 };
 
 static int not_stored(const struct chunk_id *hash, struct error *err);
+static int length_in(struct pack_store *packs, const struct xorb *xorb, struct pack *pinned,
+	uint64_t *out, struct error *err);
 static int refer_in(struct store *store, struct db *db, const struct chunk_id *hash,
 	struct xorb *out, struct error *err);
 static int refer_pack(struct store *store, const struct xorb *xorb, struct error *err);
@@ -40,7 +42,6 @@ int xorb_refer(
 int xorb_place_measure(struct pack_store *packs, const struct xorb_place *place, bool *out_whole,
 	uint64_t *out_bytes, struct error *err)
 {
-	ASSERT(place->count >= 1);
 	struct pack *const pack = pack_cache_pin(packs->cache, &place->pack, false, err);
 	if (pack == NULL)
 		return -1;
@@ -51,14 +52,34 @@ int xorb_place_measure(struct pack_store *packs, const struct xorb_place *place,
 
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err)
 {
+	struct pack *const pack =
+		pack_cache_pin(store_packs(store)->cache, &xorb->pack, false, err);
+	return pack != NULL ? length_in(store_packs(store), xorb, pack, out, err) : -1;
+}
+
+int xorb_length_soon(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err)
+{
+	struct pack_store *const packs = store_packs(store);
+	if (!pack_store_is_far(packs))
+		return xorb_length(store, xorb, out, err);
+	struct pack *const pack = pack_cache_pin_near(packs->cache, &xorb->pack, false);
+	return pack != NULL
+		? length_in(packs, xorb, pack, out, err)
+		: error_set(err, ERROR_NOT_READY, "The index of the pack is not in memory.");
+}
+
+/* Measures the xorb and unpins its pack. */
+static int length_in(struct pack_store *packs, const struct xorb *xorb, struct pack *pinned,
+	uint64_t *out, struct error *err)
+{
 	const struct xorb_place place = {
 		.hash = xorb->hash, .pack = xorb->pack, .first = xorb->first, .count = xorb->count};
 	const struct pack_run run = {
 		.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	bool is_whole;
-	if (xorb_place_measure(store_packs(store), &place, &is_whole, out, err) != 0)
-		return -1;
-	if (pack_store_is_damaged(store_packs(store), &run))
+	measure(packs->cache, pinned, &place, &is_whole, out);
+	pack_cache_unpin(packs->cache, pinned);
+	if (pack_store_is_damaged(packs, &run))
 		return error_set(err, ERROR_NOT_FOUND, "The stored bytes of the xorb are damaged.");
 	return is_whole ? 0 : error_set(err, ERROR_NOT_FOUND, "Chunks of the xorb were deleted.");
 }
@@ -106,6 +127,7 @@ static void measure(struct pack_cache *cache, const struct pack *pack,
 {
 	struct pack_entry entries[MEASURE_ENTRIES];
 	uint32_t seen = 0;
+	ASSERT(place->count >= 1);
 	*out_bytes = 0;
 	while (seen < place->count) {
 		const size_t wanted = place->count - seen < MEASURE_ENTRIES ? place->count - seen

@@ -29,6 +29,10 @@ int xorb_refer(
 /* Gives the bytes of the xorb's records as Xet clients see them, headers included. not_found when
  * some were deleted, or were seen damaged. */
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
+/* The same for a thread that must not wait: not_ready when the pack lies in a far place
+ * (storage/packs/backend.h) and its index is not in memory. */
+int xorb_length_soon(
+	struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
 
 /* Chunks [first, first + count) of a pack, at least one. */
 struct xorb_place {

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "storage/packs/assemble.h"
 #include "storage/packs/pack_record.h"
+#include "storage/packs/pack_wait.h"
 #include "storage/packs/xorb_view.h"
 
 struct xorb_source {
@@ -30,20 +31,24 @@ struct xorb_source {
 	size_t spare_len;
 	bool failed;
 	struct error error;
+	struct pack_wait wait; /* once it may wait */
 };
 
 static ptrdiff_t source_read(
 	struct body_source *base, uint8_t *into, size_t capacity, struct error *err);
+static void xorb_source_let_wait(struct body_source *base, source_wake_fn *wake, void *owner);
+static struct pack_wait *source_wait(struct xorb_source *source);
 static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
-	bool may_wait, struct error *err);
+	bool may_leave, struct error *err);
 static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capacity);
 static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
 	struct error *err);
 static int check_form(const struct xorb_source *source, size_t run, struct error *err);
 static int fill_spare(struct xorb_source *source, struct error *err);
 static void source_close(struct body_source *base);
-static int source_seek(struct xorb_source *source, struct error *err);
+static int source_seek(struct xorb_source *source, bool is_soon, struct error *err);
 static int source_gone(struct error *err);
+static int source_unseen(const struct error *why, struct error *err);
 static int check_run(
 	struct xorb_view *view, const struct xorb_run *run, bool as_stored, struct error *err);
 static void seek_record(struct xorb_source *source, struct xorb_view *view);
@@ -54,7 +59,9 @@ struct body_source *xorb_source_open(
 	const size_t count = params->count;
 	ASSERT(params->runs != NULL && count >= 1);
 	struct xorb_source *const source = memory_new(sizeof(*source));
-	source->source = (struct body_source){.read = source_read, .close = source_close};
+	source->source = (struct body_source){.read = source_read,
+		.let_wait = pack_store_is_far(packs) ? xorb_source_let_wait : NULL,
+		.close = source_close};
 	source->packs = packs;
 	source->runs = memory_new_array(count + 1, sizeof(*source->runs));
 	memcpy(source->runs, params->runs, count * sizeof(*source->runs));
@@ -68,7 +75,7 @@ struct body_source *xorb_source_open(
 		source->turns[i] = (uint8_t)pack_store_hold(packs, &source->runs[i].pack);
 		source->forms[i] = pack_store_form(packs, &source->runs[i].pack);
 	}
-	if (source_seek(source, err) == 0)
+	if (source_seek(source, params->is_soon && pack_store_is_far(packs), err) == 0)
 		return &source->source;
 	source_close(&source->source);
 	return NULL;
@@ -95,10 +102,13 @@ static ptrdiff_t source_read(
 	while (!source->failed && used < capacity && source->remaining > 0) {
 		const bool is_last = source->remaining <= capacity - used;
 		const size_t room = is_last ? (size_t)source->remaining : capacity - used;
+		source->wait.may_begin = used == 0;
 		/* A record that does not fit after others is left for the next read, unless the
 		 * range ends in it. */
 		const ptrdiff_t len = source_step(
 			source, into + used, room, used > 0 && !is_last, &source->error);
+		if (len == SOURCE_WAIT)
+			return used > 0 ? (ptrdiff_t)used : SOURCE_WAIT;
 		if (len == 0)
 			break;
 		source->failed |= len < 0;
@@ -112,10 +122,21 @@ static ptrdiff_t source_read(
 	return (ptrdiff_t)used;
 }
 
-/* Gives 1 to capacity bytes (capacity must not exceed the range), or -1. 0: no whole record fits,
- * and `may_wait` allows to wait for the next read. */
+static void xorb_source_let_wait(struct body_source *base, source_wake_fn *wake, void *owner)
+{
+	struct xorb_source *const source = (struct xorb_source *)base;
+	pack_wait_let(&source->wait, source->packs, wake, owner);
+}
+
+static struct pack_wait *source_wait(struct xorb_source *source)
+{
+	return source->wait.store != NULL ? &source->wait : NULL;
+}
+
+/* Gives 1 to capacity bytes (capacity must not exceed the range), SOURCE_WAIT or -1. 0: no whole
+ * record fits, and `may_leave` allows to leave it for the next read. */
 static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t capacity,
-	bool may_wait, struct error *err)
+	bool may_leave, struct error *err)
 {
 	if (source->spare_at < source->spare_len)
 		return (ptrdiff_t)give_spare(source, into, capacity);
@@ -123,12 +144,13 @@ static ptrdiff_t source_step(struct xorb_source *source, uint8_t *into, size_t c
 		return error_set(err, ERROR_CORRUPT,
 			"The records of a xorb have fewer bytes than were announced.");
 	size_t len = 0;
-	if (source->skip == 0 && read_records(source, into, capacity, &len, err) != 0)
-		return -1;
-	if (len > 0 || may_wait)
+	int result = source->skip == 0 ? read_records(source, into, capacity, &len, err) : 0;
+	if (result == 0 && (len > 0 || may_leave))
 		return (ptrdiff_t)len;
-	if (fill_spare(source, err) != 0)
-		return -1;
+	if (result == 0)
+		result = fill_spare(source, err);
+	if (result != 0)
+		return result == PACK_WAITS ? SOURCE_WAIT : -1;
 	return (ptrdiff_t)give_spare(source, into, capacity);
 }
 
@@ -142,7 +164,7 @@ static size_t give_spare(struct xorb_source *source, uint8_t *into, size_t capac
 }
 
 /* Reads records straight into the caller's buffer. Gives 0 and *out_len 0 when the first one does
- * not fit. */
+ * not fit; PACK_WAITS; -1. */
 static int read_records(struct xorb_source *source, uint8_t *into, size_t capacity, size_t *out_len,
 	struct error *err)
 {
@@ -151,9 +173,11 @@ static int read_records(struct xorb_source *source, uint8_t *into, size_t capaci
 	const struct pack_run records = {.pack = run->pack,
 		.first = run->first + source->chunk,
 		.chunks = run->count - source->chunk};
-	struct pack_read read = {.into = into, .capacity = capacity};
+	struct pack_read read = {.into = into, .capacity = capacity, .wait = source_wait(source)};
 	const int result =
 		pack_store_read_records(source->packs, &records, source->as_stored, &read, err);
+	if (result == PACK_WAITS)
+		return PACK_WAITS;
 	*out_len = read.len;
 	if (check_form(source, source->run, err) != 0)
 		return -1;
@@ -185,10 +209,13 @@ static int fill_spare(struct xorb_source *source, struct error *err)
 	const struct pack_run record = {.pack = source->runs[source->run].pack,
 		.first = source->runs[source->run].first + source->chunk,
 		.chunks = 1};
-	struct pack_read read = {.into = source->spare, .capacity = PACK_RECORD_MAX_BYTES};
-	if (pack_store_read_records(source->packs, &record, source->as_stored, &read, err) != 0 ||
-		check_form(source, source->run, err) != 0)
-		return -1;
+	struct pack_read read = {.into = source->spare,
+		.capacity = PACK_RECORD_MAX_BYTES,
+		.wait = source_wait(source)};
+	const int result =
+		pack_store_read_records(source->packs, &record, source->as_stored, &read, err);
+	if (result != 0 || check_form(source, source->run, err) != 0)
+		return result == PACK_WAITS ? PACK_WAITS : -1;
 	/* seek_record has measured a record of the same form */
 	ASSERT(read.len > source->skip && read.len <= PACK_RECORD_MAX_BYTES);
 	source->spare_at = (size_t)source->skip;
@@ -204,6 +231,7 @@ static int fill_spare(struct xorb_source *source, struct error *err)
 static void source_close(struct body_source *base)
 {
 	struct xorb_source *const source = (struct xorb_source *)base;
+	pack_wait_release(&source->wait);
 	for (size_t i = 0; i < source->count; i++)
 		pack_store_unhold(source->packs, &source->runs[i].pack, source->turns[i]);
 	free(source->runs);
@@ -214,15 +242,17 @@ static void source_close(struct body_source *base)
 }
 
 /* Checks all runs and finds the first record of the range. */
-static int source_seek(struct xorb_source *source, struct error *err)
+static int source_seek(struct xorb_source *source, bool is_soon, struct error *err)
 {
 	bool is_there = false;
 	for (size_t i = 0; i < source->count; i++) {
 		const struct xorb_run *const run = &source->runs[i];
 		struct error ignored = {0};
-		struct xorb_view *const view = xorb_view_open(source->packs, &run->pack, &ignored);
+		struct xorb_view *const view = is_soon
+			? xorb_view_open_near(source->packs, &run->pack, &ignored)
+			: xorb_view_open(source->packs, &run->pack, &ignored);
 		if (view == NULL)
-			return source_gone(err);
+			return source_unseen(&ignored, err);
 		const int result = check_run(view, run, source->as_stored, err);
 		if (result == 0 && !is_there) {
 			is_there = source->skip < run->length;
@@ -243,6 +273,15 @@ static int source_seek(struct xorb_source *source, struct error *err)
 static int source_gone(struct error *err)
 {
 	return error_set(err, ERROR_NOT_FOUND, "The chunks were moved or deleted.");
+}
+
+/* A pack that cannot be seen now may be there all the same. */
+static int source_unseen(const struct error *why, struct error *err)
+{
+	if (why->kind != ERROR_NOT_READY && why->kind != ERROR_UPSTREAM && why->kind != ERROR_BUSY)
+		return source_gone(err);
+	*err = *why;
+	return -1;
 }
 
 /* Whether every chunk of the run is present, and their records have the stated length. */

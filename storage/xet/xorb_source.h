@@ -19,9 +19,10 @@ struct xorb_source_params {
 	bool as_stored;
 	uint64_t offset;
 	uint64_t length;
+	bool is_soon; /* the caller must not be blocked: not_ready when an index is far */
 };
 /* not_found when a pack or chunk was deleted or a run has another length now. Close frees the
- * source. One thread at a time. */
+ * source. One thread at a time. In a far place (backend.h) it has let_wait. */
 struct body_source *xorb_source_open(
 	struct pack_store *packs, const struct xorb_source_params *params, struct error *err);
 

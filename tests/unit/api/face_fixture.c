@@ -1,23 +1,36 @@
 #include "tests/unit/api/face_fixture.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/auth/keyring.h"
 #include "api/auth/xet_token.h"
+#include "base/memory.h"
 #include "base/thread/step_watch.h"
 #include "storage/buckets/bucket.h"
 #include "storage/open/store_open.h"
+#include "storage/packs/pack_store.h"
 #include "tests/unit/catalog_seed.h"
+#include "tests/unit/storage/far_fixture.h"
 
 const char face_fixture_root_token[] = "root-token-of-the-tests";
 
 static const uint8_t master_key[32] = {7};
+
+enum { PATH_BYTES = 4096 };
+
+static void open_in(struct face_fixture *fixture);
 
 static void open_store(struct face_fixture *fixture)
 {
 	struct error err = {0};
 	const struct store_options options = {.folder = fixture->folder,
 		.files = fixture->files,
+		.open_backend = fixture->far != NULL ? far_fixture_open : NULL,
+		.backend_owner = fixture->far,
+		.pack_open_ms = 1,
 		.xet = {.upload_promise_ms = 3600000, .answer_promise_ms = 3600000}};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
@@ -35,8 +48,20 @@ static void add_key(struct face_fixture *fixture, const struct keyring_new_key *
 
 void face_fixture_open(struct face_fixture *fixture)
 {
-	*fixture = (struct face_fixture){0};
-	fixture->folder = unit_scratch_make();
+	*fixture = (struct face_fixture){.folder = unit_scratch_make()};
+	open_in(fixture);
+}
+
+void face_fixture_open_far(struct face_fixture *fixture, struct far_fixture *far)
+{
+	*fixture = (struct face_fixture){.folder = unit_scratch_make(), .far = far};
+	*far = (struct far_fixture){.folder = memory_new(PATH_BYTES)};
+	snprintf((char *)(uintptr_t)far->folder, PATH_BYTES, "%s/far", fixture->folder);
+	open_in(fixture);
+}
+
+static void open_in(struct face_fixture *fixture)
+{
 	catalog_seed(fixture->folder);
 	fixture->arena = arena_new(1024 * 1024);
 	open_store(fixture);
@@ -76,9 +101,24 @@ void face_fixture_reopen(struct face_fixture *fixture, const struct file_ops *fi
 	fixture->context.keyring = fixture->keyring;
 }
 
+void face_fixture_cool(struct face_fixture *fixture)
+{
+	far_fixture_play_reactor(fixture->far, false);
+	for (int i = 0; i < 2000 && pack_store_shared_waits(store_packs(fixture->store)); i++)
+		usleep(5000);
+	ck_assert(!pack_store_shared_waits(store_packs(fixture->store)));
+	face_fixture_reopen(fixture, fixture->files);
+	far_fixture_cool(fixture->far);
+	far_fixture_play_reactor(fixture->far, true);
+}
+
 void face_fixture_close(struct face_fixture *fixture)
 {
+	if (fixture->far != NULL)
+		far_fixture_play_reactor(fixture->far, false);
 	close_store(fixture);
+	if (fixture->far != NULL)
+		free((char *)(uintptr_t)fixture->far->folder);
 	arena_free(fixture->arena);
 	unit_scratch_remove(fixture->folder);
 }

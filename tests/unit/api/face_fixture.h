@@ -7,6 +7,7 @@
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
+struct far_fixture;
 struct face_fixture {
 	char *folder;
 	struct store *store;
@@ -16,6 +17,7 @@ struct face_fixture {
 	_Atomic bool stopping;
 	const struct file_ops *files; /* of the store; NULL: the real ones */
 	const char *token;            /* of the requests; NULL: anonymous */
+	struct far_fixture *far;      /* where packs lie; NULL: in the folder */
 };
 
 extern const char face_fixture_root_token[];
@@ -24,6 +26,11 @@ extern const char face_fixture_root_token[];
 void face_fixture_open(struct face_fixture *fixture);
 /* The same, with the store on these files, which must outlive it. */
 void face_fixture_reopen(struct face_fixture *fixture, const struct file_ops *files);
+/* The same with packs in a far place (tests/unit/storage/far_fixture.h), whose folder is set
+ * here. */
+void face_fixture_open_far(struct face_fixture *fixture, struct far_fixture *far);
+/* Then nothing is in memory and nothing near, and this thread plays the reactor. */
+void face_fixture_cool(struct face_fixture *fixture);
 void face_fixture_close(struct face_fixture *fixture);
 /* Makes a key of an account, for everything in the account (no grant) or with one grant. Returns
  * its token. */

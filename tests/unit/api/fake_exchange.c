@@ -198,6 +198,7 @@ static ptrdiff_t read_on(struct fake_exchange *fake)
 		if (got > 0)
 			buffer_commit(&fake->body, (size_t)got);
 	}
+	ASSERT(got != SOURCE_WAIT || reply->may_wait);
 	fake->body_failed = got == -1;
 	fake->is_waiting = got == SOURCE_WAIT;
 	return got;
@@ -208,7 +209,7 @@ static void read_reply(struct fake_exchange *fake)
 	const struct reply *const reply = &fake->exchange.reply;
 	if (reply->source == NULL)
 		buffer_add_span(&fake->body, reply->body);
-	else if (!reply->is_endless || !fake->leaves_body)
+	else if (!reply->may_wait || !fake->leaves_body)
 		while (read_on(fake) == SOURCE_WAIT)
 			wait_for_wake(fake);
 }

@@ -20,9 +20,9 @@ struct fake_exchange {
 	char *target;
 	size_t piece_bytes;          /* the body comes in pieces of this size; 0: at once */
 	void (*before_finish)(void); /* called while the body arrives; NULL: nothing */
-	/* a run leaves an endless reply to fake_exchange_read, which reads it piece by piece */
+	/* a run leaves a reply that may wait to fake_exchange_read, which reads it piece by piece */
 	bool leaves_body;
-	/* the endless reply waits, or a test began a request that waits */
+	/* the reply waits, or a test began a request that waits */
 	bool is_waiting;
 	bool is_routed;   /* by fake_exchange_run */
 	int waits;        /* how often a handler waited (NEXT_WAIT and SINK_WAIT) */
@@ -50,7 +50,7 @@ int fake_exchange_run(struct fake_exchange *fake, struct span body);
 /* The same without the router: calls begin, finish and resume of the route. */
 int fake_exchange_run_route(
 	struct fake_exchange *fake, const struct route *route, struct span body);
-/* Adds the current bytes of an endless reply to `body`. From the second call on, waits first until
+/* Adds the current bytes of a reply that may wait to `body`. From the second call on, waits first until
  * there may be more. False at the end. */
 bool fake_exchange_read(struct fake_exchange *fake);
 /* Begins through the router and sends `part` of a body of `length` bytes. Only fake_exchange_free

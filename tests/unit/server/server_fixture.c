@@ -9,17 +9,32 @@
 #include "server/data_folder.h"
 #include "storage/open/store_open.h"
 #include "tests/unit/catalog_seed.h"
+#include "tests/unit/storage/far_fixture.h"
 
 const char server_fixture_token[] = "root-token-of-the-tests";
 
+static void open_in(struct server_fixture *fixture, struct far_fixture *far);
+
 void server_fixture_open(struct server_fixture *fixture)
+{
+	open_in(fixture, NULL);
+}
+
+void server_fixture_open_far(struct server_fixture *fixture, struct far_fixture *far)
+{
+	open_in(fixture, far);
+}
+
+static void open_in(struct server_fixture *fixture, struct far_fixture *far)
 {
 	static const uint8_t master_key[32] = {5};
 	struct error err = {0};
 	*fixture = (struct server_fixture){.folder = unit_scratch_make(), .metrics = metrics_new()};
 	catalog_seed(fixture->folder);
-	const struct store_options options = {
-		.folder = fixture->folder, .metrics = fixture->metrics};
+	const struct store_options options = {.folder = fixture->folder,
+		.metrics = fixture->metrics,
+		.open_backend = far != NULL ? far_fixture_open : NULL,
+		.backend_owner = far};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
 	fixture->keyring = keyring_open(fixture->store, master_key, &err);

@@ -27,6 +27,9 @@ struct server_fixture {
 extern const char server_fixture_token[]; /* of the root key */
 
 void server_fixture_open(struct server_fixture *fixture);
+/* The same with packs in a far place (tests/unit/storage/far_fixture.h). */
+struct far_fixture;
+void server_fixture_open_far(struct server_fixture *fixture, struct far_fixture *far);
 /* Listens on TCP and the control socket. */
 void server_fixture_listen(struct server_fixture *fixture, bool secure);
 /* Wakes long polls, drains and stops, as the daemon does. */

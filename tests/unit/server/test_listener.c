@@ -14,6 +14,7 @@
 #include "base/net/http_client.h"
 #include "base/thread/lock.h"
 #include "server/control_socket.h"
+#include "tests/unit/storage/far_fixture.h"
 
 #define AUTHORIZATION "Host: localhost\r\nAuthorization: Bearer root-token-of-the-tests\r\n"
 
@@ -485,6 +486,100 @@ START_TEST(streams_wait_and_go_on)
 }
 END_TEST
 
+enum { FAR_BYTES = 2000000 };
+#define GET_FAR "GET /bkt/far HTTP/1.1\r\n" AUTHORIZATION "\r\n"
+
+/* A server whose packs are far, with the object bkt/far; its fetches are held back. */
+static void open_far(struct server_fixture *fixture, struct far_fixture *far, char *folder)
+{
+	char head[200];
+	char *const body = malloc(FAR_BYTES + 1);
+	uint64_t state = 1;
+	for (size_t i = 0; i < FAR_BYTES; i++) {
+		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		body[i] = (char)('a' + (state >> 40) % 26);
+	}
+	body[FAR_BYTES] = '\0';
+	*far = (struct far_fixture){.folder = folder};
+	server_fixture_open_far(fixture, far);
+	server_fixture_listen(fixture, false);
+	const int fd = connect_plain(fixture);
+	expect(fd, "PUT /bkt HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	snprintf(head, sizeof head,
+		"PUT /bkt/far HTTP/1.1\r\n" AUTHORIZATION "Content-Length: %d\r\n\r\n", FAR_BYTES);
+	say(fd, head);
+	expect(fd, body, 200, NULL);
+	close(fd);
+	free(body);
+	far_fixture_cool(far);
+	atomic_store(&far->holds_back, true);
+}
+
+/* Lets fetches go until the body has come. */
+static size_t hear_far(struct far_fixture *far, int fd)
+{
+	char piece[65536];
+	size_t heard = 0;
+	ssize_t got = 1;
+	while (heard < FAR_BYTES && got != 0) {
+		far_fixture_let_go(far);
+		got = recv(fd, piece, sizeof piece, MSG_DONTWAIT);
+		heard += got > 0 ? (size_t)got : 0;
+	}
+	return heard;
+}
+
+static struct far_fixture *far_of_the_stop;
+
+static void *let_go_at_the_stop(void *owner)
+{
+	struct server_fixture *const fixture = owner;
+	while (!fixture->stopping)
+		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+	far_fixture_let_go(far_of_the_stop);
+	return NULL;
+}
+
+/* A reply of known length is suspended while its bytes are fetched. Clients that go meanwhile, and
+ * the stop, leave nothing. */
+START_TEST(replies_wait_for_far_bytes)
+{
+	static struct far_fixture far;
+	struct server_fixture fixture;
+	char folder[4096];
+	pthread_t thread;
+	char *const scratch = unit_scratch_make();
+	snprintf(folder, sizeof folder, "%s/far", scratch);
+	open_far(&fixture, &far, folder);
+	const int fd = connect_plain(&fixture);
+	say(fd, GET_FAR);
+	wait_for_waiting(&fixture, 1);
+	expect(connect_plain(&fixture), "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, NULL);
+	ck_assert_uint_ge(hear_far(&far, fd), FAR_BYTES);
+	wait_for_waiting(&fixture, 0);
+	far_fixture_cool(&far);
+	const int gone = connect_plain(&fixture);
+	say(gone, GET_FAR);
+	wait_for_waiting(&fixture, 1);
+	close(gone);
+	ck_assert(far_fixture_let_go(&far));
+	wait_for_waiting(&fixture, 0);
+	far_fixture_cool(&far);
+	const int last = connect_plain(&fixture);
+	say(last, GET_FAR);
+	wait_for_waiting(&fixture, 1);
+	far_of_the_stop = &far;
+	lock_thread_start(&thread, "stop", let_go_at_the_stop, &fixture);
+	atomic_store(&far.holds_back, false);
+	server_fixture_stop_listening(&fixture);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_WAITING), 0);
+	close(last);
+	close_plain(&fixture, fd);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
 static int ask(const struct http_client_options *options, const char *target, struct error *err)
 {
 	struct http_client *const client = http_client_new(options, err);
@@ -558,6 +653,7 @@ Suite *test_listener_suite(void)
 	tcase_add_test(tcase, clients_that_have_said_all_wait_no_more);
 	tcase_add_test(tcase, stopping_answers_long_polls);
 	tcase_add_test(tcase, streams_wait_and_go_on);
+	tcase_add_test(tcase, replies_wait_for_far_bytes);
 	tcase_add_test(tcase, https_verifies_against_the_ca_before_and_after_a_reload);
 	tcase_add_test(tcase, the_control_socket_needs_no_token);
 	suite_add_tcase(suite, tcase);

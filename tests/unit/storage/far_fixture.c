@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/memory.h"
@@ -16,7 +17,22 @@ struct far_backend {
 struct far_file {
 	struct backend_file base; /* first */
 	struct backend_file *inner;
-	char *name; /* of a staged file; else NULL */
+	char *name;
+	bool is_staged; /* it lies in memory */
+	bool is_opened; /* by a name that is stored, for reading */
+};
+struct far_block {
+	char *name; /* of its file */
+	uint64_t number;
+	bool has_failed; /* the next read of it fails */
+};
+struct far_fetch {
+	struct far_fetch *next;
+	char *name;
+	uint64_t offset;
+	uint64_t length;
+	backend_wake_fn *wake;
+	void *owner;
 };
 
 static struct far_backend *far_of(struct backend *backend)
@@ -29,21 +45,28 @@ static struct backend_file *inner_of(struct backend_file *file)
 	return ((struct far_file *)file)->inner;
 }
 
+static bool is_reactor(const struct far_fixture *place)
+{
+	return atomic_load(&place->has_reactor) && pthread_equal(place->reactor, pthread_self());
+}
+
+/* Before the place is asked, which takes long. */
 static int check(struct backend *backend, struct error *err)
 {
+	ck_assert_msg(!is_reactor(far_of(backend)->place), "A reactor waits for a network.");
 	return atomic_load(&far_of(backend)->place->is_away)
 		? error_set(err, ERROR_UPSTREAM, "The place does not answer.")
 		: 0;
 }
 
-static struct backend_file *file_of(
+static struct far_file *file_of(
 	struct backend *backend, struct backend_file *inner, const char *name)
 {
 	struct far_file *const file = memory_new(sizeof(*file));
 	file->base.backend = backend;
 	file->inner = inner;
-	file->name = name != NULL ? memory_copy_text(name) : NULL;
-	return &file->base;
+	file->name = memory_copy_text(name);
+	return file;
 }
 
 static int far_create(struct backend *backend, const char *name, struct backend_file **out_file,
@@ -53,7 +76,7 @@ static int far_create(struct backend *backend, const char *name, struct backend_
 	struct backend_file *inner;
 	if (check(backend, err) != 0 || folder->ops->create(folder, name, &inner, err) != 0)
 		return -1;
-	*out_file = file_of(backend, inner, NULL);
+	*out_file = &file_of(backend, inner, name)->base;
 	return 0;
 }
 
@@ -64,7 +87,9 @@ static int far_create_staged(struct backend *backend, const char *name,
 	struct backend_file *inner;
 	if (staged->ops->create(staged, name, &inner, err) != 0)
 		return -1;
-	*out_file = file_of(backend, inner, name);
+	struct far_file *const file = file_of(backend, inner, name);
+	file->is_staged = true;
+	*out_file = &file->base;
 	return 0;
 }
 
@@ -75,11 +100,161 @@ static int far_open(struct backend *backend, const char *name, struct backend_fi
 	struct backend *const folder = far_of(backend)->folder;
 	struct backend_file *inner;
 	struct error ignored;
-	if (staged->ops->open(staged, name, &inner, &ignored) != 0 &&
+	const bool is_staged = staged->ops->open(staged, name, &inner, &ignored) == 0;
+	if (!is_staged &&
 		(check(backend, err) != 0 || folder->ops->open(folder, name, &inner, err) != 0))
 		return -1;
-	*out_file = file_of(backend, inner, NULL);
+	struct far_file *const file = file_of(backend, inner, name);
+	file->is_opened = !is_staged;
+	*out_file = &file->base;
 	return 0;
+}
+
+/* A near or failed block; NULL: there is none. The mutex is held. */
+static struct far_block *find_block(
+	const struct far_fixture *place, const char *name, uint64_t number)
+{
+	for (size_t i = 0; i < place->block_count; i++)
+		if (place->blocks[i].number == number && strcmp(place->blocks[i].name, name) == 0)
+			return &place->blocks[i];
+	return NULL;
+}
+
+static void drop_block(struct far_fixture *place, struct far_block *block)
+{
+	free(block->name);
+	*block = place->blocks[--place->block_count];
+}
+
+static void add_block(struct far_fixture *place, const char *name, uint64_t number, bool has_failed)
+{
+	struct far_block *block = find_block(place, name, number);
+	if (block == NULL) {
+		place->blocks =
+			memory_grow(place->blocks, place->block_count + 1, sizeof(*place->blocks));
+		block = &place->blocks[place->block_count++];
+		*block = (struct far_block){.name = memory_copy_text(name), .number = number};
+	}
+	block->has_failed = has_failed;
+}
+
+static bool far_is_near(struct backend_file *base, uint64_t offset, uint64_t length)
+{
+	const struct far_file *const file = (const struct far_file *)base;
+	struct far_fixture *const place = far_of(base->backend)->place;
+	bool is_near = true;
+	if (!file->is_opened || !atomic_load(&place->is_cold))
+		return true;
+	pthread_mutex_lock(&place->mutex);
+	for (uint64_t at = offset / FAR_BLOCK_BYTES; at * FAR_BLOCK_BYTES < offset + length; at++)
+		is_near = is_near && find_block(place, file->name, at) != NULL;
+	pthread_mutex_unlock(&place->mutex);
+	return is_near;
+}
+
+/* Ends the fetch. If the place is away, the next read of its blocks fails. */
+static void end_fetch(struct far_fixture *place, struct far_fetch *fetch)
+{
+	const bool has_failed = atomic_load(&place->is_away);
+	pthread_mutex_lock(&place->mutex);
+	for (uint64_t at = fetch->offset / FAR_BLOCK_BYTES;
+		at * FAR_BLOCK_BYTES < fetch->offset + fetch->length; at++)
+		add_block(place, fetch->name, at, has_failed);
+	pthread_mutex_unlock(&place->mutex);
+	fetch->wake(fetch->owner);
+	free(fetch->name);
+	free(fetch);
+}
+
+static void far_fetch(struct backend_file *base, uint64_t offset, uint64_t length,
+	backend_wake_fn *wake, void *owner)
+{
+	struct far_fixture *const place = far_of(base->backend)->place;
+	struct far_fetch *const fetch = memory_new(sizeof(*fetch));
+	*fetch = (struct far_fetch){.name = memory_copy_text(((struct far_file *)base)->name),
+		.offset = offset,
+		.length = length,
+		.wake = wake,
+		.owner = owner};
+	atomic_fetch_add(&place->fetches, 1);
+	if (!atomic_load(&place->holds_back)) {
+		end_fetch(place, fetch);
+		return;
+	}
+	pthread_mutex_lock(&place->mutex);
+	fetch->next = place->held;
+	place->held = fetch;
+	pthread_mutex_unlock(&place->mutex);
+}
+
+bool far_fixture_let_go(struct far_fixture *place)
+{
+	pthread_mutex_lock(&place->mutex);
+	struct far_fetch *fetch = place->held;
+	place->held = NULL;
+	pthread_mutex_unlock(&place->mutex);
+	const bool has_some = fetch != NULL;
+	while (fetch != NULL) {
+		struct far_fetch *const next = fetch->next;
+		end_fetch(place, fetch);
+		fetch = next;
+	}
+	return has_some;
+}
+
+static void far_forget(struct backend_file *base, uint64_t offset, uint64_t length)
+{
+	const char *const name = ((struct far_file *)base)->name;
+	struct far_fixture *const place = far_of(base->backend)->place;
+	pthread_mutex_lock(&place->mutex);
+	for (uint64_t at = offset / FAR_BLOCK_BYTES; at * FAR_BLOCK_BYTES < offset + length; at++) {
+		struct far_block *const block = find_block(place, name, at);
+		if (block != NULL)
+			drop_block(place, block);
+	}
+	pthread_mutex_unlock(&place->mutex);
+	if (atomic_load(&place->garbled) > 0)
+		atomic_fetch_sub(&place->garbled, 1);
+}
+
+void far_fixture_cool(struct far_fixture *place)
+{
+	pthread_mutex_lock(&place->mutex);
+	while (place->block_count > 0)
+		drop_block(place, &place->blocks[0]);
+	pthread_mutex_unlock(&place->mutex);
+	atomic_store(&place->is_cold, true);
+}
+
+void far_fixture_play_reactor(struct far_fixture *place, bool plays)
+{
+	place->reactor = pthread_self();
+	atomic_store(&place->has_reactor, plays);
+}
+
+/* Whether a fetch of these bytes has failed; only the read after it fails. */
+static bool take_failure(
+	struct far_fixture *place, const char *name, uint64_t offset, uint64_t length)
+{
+	bool has_failed = false;
+	pthread_mutex_lock(&place->mutex);
+	for (uint64_t at = offset / FAR_BLOCK_BYTES; at * FAR_BLOCK_BYTES < offset + length; at++) {
+		struct far_block *const block = find_block(place, name, at);
+		if (block != NULL && block->has_failed) {
+			has_failed = true;
+			drop_block(place, block);
+		}
+	}
+	pthread_mutex_unlock(&place->mutex);
+	return has_failed;
+}
+
+static uint64_t length_of(const struct iovec *parts, int count)
+{
+	uint64_t length = 0;
+	for (int i = 0; i < count; i++)
+		length += parts[i].iov_len;
+	return length;
 }
 
 static int far_append(
@@ -93,7 +268,17 @@ static int far_read(struct backend_file *file, const struct iovec *parts, int co
 	uint64_t offset, struct error *err)
 {
 	struct backend_file *const inner = inner_of(file);
-	return inner->backend->ops->read(inner, parts, count, offset, err);
+	struct far_fixture *const place = far_of(file->backend)->place;
+	const struct far_file *const opened = (const struct far_file *)file;
+	const uint64_t length = length_of(parts, count);
+	if (!far_is_near(file, offset, length) && check(file->backend, err) != 0)
+		return -1;
+	if (opened->is_opened && take_failure(place, opened->name, offset, length))
+		return error_set(err, ERROR_UPSTREAM, "The place does not answer.");
+	const int result = inner->backend->ops->read(inner, parts, count, offset, err);
+	if (opened->is_opened && atomic_load(&place->garbled) > 0)
+		((uint8_t *)parts[count - 1].iov_base)[parts[count - 1].iov_len - 1] ^= 1;
+	return result;
 }
 
 static int far_sync(struct backend_file *file, struct error *err)
@@ -103,7 +288,7 @@ static int far_sync(struct backend_file *file, struct error *err)
 	struct buffer bytes;
 	if (check(file->backend, err) != 0)
 		return -1;
-	if (staged->name == NULL)
+	if (!staged->is_staged)
 		return staged->inner->backend->ops->sync(staged->inner, err);
 	buffer_init(&bytes, SIZE_MAX);
 	int result = far->staged->ops->get(far->staged, staged->name, &bytes, err);
@@ -191,6 +376,11 @@ static void far_free(struct backend *backend)
 	struct far_backend *const far = far_of(backend);
 	far->folder->ops->free(far->folder);
 	far->staged->ops->free(far->staged);
+	far_fixture_cool(far->place);
+	atomic_store(&far->place->is_cold, false);
+	free(far->place->blocks);
+	far->place->blocks = NULL;
+	pthread_mutex_destroy(&far->place->mutex);
 	free(far);
 }
 
@@ -202,6 +392,9 @@ struct backend *far_fixture_open(void *fixture, struct error *err)
 		.open_uncached = far_open,
 		.append = far_append,
 		.read = far_read,
+		.is_near = far_is_near,
+		.fetch = far_fetch,
+		.forget = far_forget,
 		.sync = far_sync,
 		.truncate = far_truncate,
 		.size = far_size,
@@ -223,6 +416,7 @@ struct backend *far_fixture_open(void *fixture, struct error *err)
 	if (folder == NULL)
 		return NULL;
 	struct far_backend *const far = memory_new(sizeof(*far));
+	pthread_mutex_init(&place->mutex, NULL);
 	far->base.ops = &ops;
 	far->place = place;
 	far->folder = folder;

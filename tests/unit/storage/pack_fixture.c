@@ -24,8 +24,9 @@ static void fixture_start(struct pack_fixture *fixture)
 	const struct chunk_index_options index_options = {.files = file_system(), .path = path};
 	fixture->chunk_index = chunk_index_open(&index_options, &rebuild, &err);
 	ck_assert_msg(fixture->chunk_index != NULL, "%s", err.text);
-	struct backend *const backend = fixture->kind == PACK_FIXTURE_MEMORY
-		? backend_memory_new()
+	struct backend *const backend = fixture->kind == PACK_FIXTURE_MEMORY ? backend_memory_new()
+		: fixture->kind == PACK_FIXTURE_FAR
+		? far_fixture_open(&fixture->far, &err)
 		: backend_folder_open(
 			  fixture->packs_folder, fixture->aside_folder, &fixture->faults.ops, &err);
 	ck_assert_msg(backend != NULL, "%s", err.text);
@@ -57,6 +58,7 @@ void pack_fixture_open(
 	fixture->scratch = unit_scratch_make();
 	fixture->packs_folder = memory_new(4096);
 	snprintf(fixture->packs_folder, 4096, "%s/packs", fixture->scratch);
+	fixture->far.folder = fixture->packs_folder;
 	snprintf(fixture->aside_folder, sizeof fixture->aside_folder, "%s/set-aside",
 		fixture->scratch);
 	fixture->metrics = metrics_new();
@@ -93,7 +95,7 @@ void pack_fixture_reopen(struct pack_fixture *fixture)
 void pack_fixture_reopen_as(
 	struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole)
 {
-	ck_assert_int_eq(fixture->kind, PACK_FIXTURE_FOLDER);
+	ck_assert_int_ne(fixture->kind, PACK_FIXTURE_MEMORY);
 	fixture_stop(fixture);
 	fixture_start(fixture);
 	struct error err = {0};
@@ -110,6 +112,21 @@ void pack_fixture_reopen_as(
 	for (size_t i = 0; i < count; i++)
 		fixture_record(fixture, &sealed[i]);
 	free(sealed);
+}
+
+void pack_fixture_store_shared(struct pack_fixture *fixture)
+{
+	struct error err = {0};
+	struct pack_record records[4];
+	struct shared_pack *const pack = pack_store_shared_take(fixture->store, INT64_MAX);
+	if (pack == NULL)
+		return;
+	ck_assert_msg(pack_store_shared_store(pack, &err) == 0, "%s", err.text);
+	pack_store_shared_give(pack, true);
+	const size_t count = pack_store_shared_records(fixture->store, records, 4);
+	for (size_t i = 0; i < count; i++)
+		fixture_record(fixture, &records[i]);
+	pack_store_shared_committed(fixture->store);
 }
 
 /* Stops the helpers, which runs all jobs: no other way waits for every lane. */

@@ -9,14 +9,22 @@
 #include "storage/ingest/ingest.h"
 #include "storage/packs/assemble.h"
 #include "storage/packs/pack_recovery.h"
+#include "tests/unit/storage/far_fixture.h"
 
-enum pack_fixture_kind { PACK_FIXTURE_FOLDER, PACK_FIXTURE_MEMORY, PACK_FIXTURE_KINDS };
+/* a far place is not among the kinds that tests walk */
+enum pack_fixture_kind {
+	PACK_FIXTURE_FOLDER,
+	PACK_FIXTURE_MEMORY,
+	PACK_FIXTURE_KINDS,
+	PACK_FIXTURE_FAR = PACK_FIXTURE_KINDS
+};
 
 struct pack_fixture {
 	enum pack_fixture_kind kind;
 	char *scratch;
 	char *packs_folder;
 	char aside_folder[4096];
+	struct far_fixture far;
 	struct file_faults faults; /* with kinds 0 nothing fails */
 	struct metrics *metrics;
 	struct log *log; /* borrowed, may be NULL */
@@ -35,11 +43,13 @@ struct pack_fixture {
 void pack_fixture_open(
 	struct pack_fixture *fixture, enum pack_fixture_kind kind, uint64_t pack_max_bytes);
 void pack_fixture_close(struct pack_fixture *fixture);
-/* Reopens as after a crash: content that is not in the catalog is gone. Only for a folder. */
+/* Reopens as after a crash: content that is not in the catalog is gone. Not for memory. */
 void pack_fixture_reopen(struct pack_fixture *fixture);
 /* The same after the life `last`. `is_whole`: all that it acknowledged is there. */
 void pack_fixture_reopen_as(
 	struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole);
+/* In a far place: stores the open shared pack, as the committer would once it is old. */
+void pack_fixture_store_shared(struct pack_fixture *fixture);
 /* Waits for all jobs of the helpers (and starts new ones). */
 void pack_fixture_settle(struct pack_fixture *fixture);
 /* Returns "<scratch>/packs/xx/<id>.<suffix>"; free() it. */

@@ -14,11 +14,13 @@
 #include "storage/objects/object_read.h"
 #include "storage/versions/object.h"
 #include "tests/unit/api/face_fixture.h"
+#include "tests/unit/storage/far_fixture.h"
 
 enum { LEN = 700000, TOKEN_SECONDS = 36000 };
 
 struct asked {
 	struct face_fixture fixture;
+	struct far_fixture far;
 	struct clock_fake clock;
 	const char *owner;              /* a token of the whole account */
 	char *text;                     /* what "bkt/a" holds */
@@ -50,10 +52,8 @@ static char *make_text(size_t len)
 	return text;
 }
 
-static void open_fixture(struct asked *asked, size_t len)
+static void fill_fixture(struct asked *asked, size_t len)
 {
-	*asked = (struct asked){0};
-	face_fixture_open(&asked->fixture);
 	clock_fake_init(&asked->clock, INT64_C(1800000000000));
 	asked->fixture.context.clock = &asked->clock.source;
 	memset(asked->fixture.context.token_key, 9, sizeof(asked->fixture.context.token_key));
@@ -63,6 +63,22 @@ static void open_fixture(struct asked *asked, size_t len)
 	asked->owner = face_fixture_xet_token(
 		&asked->fixture, "bkt", face_fixture_root_token, false, TOKEN_SECONDS);
 	asked->fixture.token = asked->owner;
+}
+
+static void open_fixture(struct asked *asked, size_t len)
+{
+	*asked = (struct asked){0};
+	face_fixture_open(&asked->fixture);
+	fill_fixture(asked, len);
+}
+
+/* The packs lie in a far place, where no request may block. */
+static void open_far(struct asked *asked, size_t len)
+{
+	*asked = (struct asked){0};
+	face_fixture_open_far(&asked->fixture, &asked->far);
+	fill_fixture(asked, len);
+	face_fixture_cool(&asked->fixture);
 }
 
 static void close_fixture(struct asked *asked)
@@ -196,10 +212,10 @@ static void expect_file(
 START_TEST(an_object_comes_back_by_its_hash)
 {
 	static const char *const versions[] = {"v1", "v2"};
-	const bool grouped = _i == 1;
+	const bool grouped = _i % 2 == 1;
 	struct asked asked;
-	open_fixture(&asked, LEN);
-	struct json_node *const root = reconstruct(&asked, versions[_i], NULL);
+	(_i < 2 ? open_fixture : open_far)(&asked, LEN);
+	struct json_node *const root = reconstruct(&asked, versions[_i % 2], NULL);
 	ck_assert_uint_eq(number(root, "offset_into_first_range"), 0);
 	expect_file(&asked, root, grouped, 2);
 	json_node_free(root);
@@ -415,15 +431,18 @@ END_TEST
 START_TEST(several_ranges_are_one_multipart_reply)
 {
 	struct asked asked;
-	open_fixture(&asked, LEN);
+	(_i == 0 ? open_fixture : open_far)(&asked, LEN);
 	uint64_t first;
 	uint64_t last;
 	const char *const target = middle_url(&asked, &first, &last);
-	struct fake_exchange *const whole = fetch(&asked, 200, target, NULL);
 	char range[200];
 	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64 ",%" PRIu64 "-%" PRIu64,
 		first + 500, last, first, first + 99);
+	if (_i == 1)
+		face_fixture_cool(&asked.fixture);
 	struct fake_exchange *const fake = fetch(&asked, 206, target, range);
+	struct fake_exchange *const whole = fetch(&asked, 200, target, NULL);
+	ck_assert(_i == 0 || fake->waits > 2); /* for the helper, and for two parts */
 	const char *const type = fake->exchange.reply.content_type;
 	ck_assert_int_eq(strncmp(type, "multipart/byteranges; boundary=", 31), 0);
 	const char *const boundary = type + 31;
@@ -582,7 +601,7 @@ Suite *test_xet_fetch_suite(void)
 	Suite *const suite = suite_create("xet_fetch");
 	TCase *const plain = tcase_create("plain");
 	tcase_set_timeout(plain, 60);
-	tcase_add_loop_test(plain, an_object_comes_back_by_its_hash, 0, 2);
+	tcase_add_loop_test(plain, an_object_comes_back_by_its_hash, 0, 4);
 	tcase_add_test(plain, our_own_client_gets_records_as_they_lie);
 	tcase_add_test(plain, inline_bytes_are_a_xorb_of_one_record);
 	tcase_add_loop_test(plain, ranges_of_a_file, 0, sizeof(range_rows) / sizeof(range_rows[0]));
@@ -590,7 +609,7 @@ Suite *test_xet_fetch_suite(void)
 	tcase_add_test(plain, head_tells_the_size);
 	tcase_add_test(plain, batches_leave_out_what_is_unknown);
 	tcase_add_test(plain, a_url_permits_its_bytes_alone);
-	tcase_add_test(plain, several_ranges_are_one_multipart_reply);
+	tcase_add_loop_test(plain, several_ranges_are_one_multipart_reply, 0, 2);
 	tcase_add_test(plain, urls_end);
 	tcase_add_test(plain, shared_urls_are_the_same_for_all);
 	tcase_add_test(plain, shared_urls_outlive_keys_and_nothing_else);

@@ -12,6 +12,7 @@
 #include "storage/buckets/bucket.h"
 #include "storage/xet/xorb.h"
 #include "tests/unit/api/face_fixture.h"
+#include "tests/unit/storage/far_fixture.h"
 
 Suite *test_xet_xorbs_suite(void);
 
@@ -93,6 +94,31 @@ START_TEST(a_xorb_is_uploaded_once)
 	ck_assert_int_eq(fake_exchange_run(head, span_text("")), 200);
 	ck_assert_uint_eq(head->exchange.reply.length, sizeof(hello));
 	fake_exchange_free(head);
+}
+END_TEST
+
+/* A helper loads the index of a pack in a far place. */
+START_TEST(a_far_xorb_is_measured)
+{
+	static struct far_fixture far;
+	face_fixture_close(&fixture);
+	face_fixture_open_far(&fixture, &far);
+	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE,
+		span_of(hello, sizeof(hello)), NULL);
+	face_fixture_cool(&fixture);
+	for (int i = 0; i < 2; i++) {
+		struct fake_exchange *const head =
+			begin(METHOD_HEAD, "/xet/xorbs/default/" HELLO, TOKEN_READ);
+		ck_assert_int_eq(fake_exchange_run(head, span_text("")), 200);
+		ck_assert_uint_eq(head->exchange.reply.length, sizeof(hello));
+		ck_assert_int_eq(head->waits, 1 - i);
+		fake_exchange_free(head);
+	}
+	face_fixture_cool(&fixture);
+	atomic_store(&far.is_away, true);
+	expect(503, METHOD_HEAD, "/xet/v1/xorbs/default/" HELLO, TOKEN_READ, span_text(""), NULL);
+	atomic_store(&far.is_away, false);
+	expect(200, METHOD_HEAD, "/xet/v1/xorbs/default/" HELLO, TOKEN_READ, span_text(""), NULL);
 }
 END_TEST
 
@@ -208,6 +234,7 @@ Suite *test_xet_xorbs_suite(void)
 	TCase *const all = tcase_create("all");
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, a_xorb_is_uploaded_once);
+	tcase_add_test(all, a_far_xorb_is_measured);
 	tcase_add_test(all, a_grant_says_whether_it_is_here);
 	tcase_add_test(all, tokens_decide);
 	tcase_add_test(all, bad_requests_store_nothing);

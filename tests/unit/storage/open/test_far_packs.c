@@ -160,6 +160,21 @@ START_TEST(small_uploads_go_on_while_the_place_is_away)
 }
 END_TEST
 
+/* Sealed packs count as there without a look. */
+START_TEST(a_start_asks_nothing_of_the_place)
+{
+	put_all(0, 5);
+	reopen(STORED_MS);
+	fixture.clock.now_ms += 10;
+	await_stored();
+	atomic_store(&place.is_away, true);
+	reopen(KEPT_OPEN_MS);
+	put_all(5, 2);
+	atomic_store(&place.is_away, false);
+	ck_assert(holds_all(7));
+}
+END_TEST
+
 /* Rows that are not the bytes of the pack: its objects fail, the store starts, and the rows stay. */
 START_TEST(a_lost_row_costs_its_pack_alone)
 {
@@ -195,6 +210,7 @@ Suite *test_far_packs_suite(void)
 	tcase_add_test(tests, packs_are_stored_and_sealed);
 	tcase_add_test(tests, full_packs_are_stored);
 	tcase_add_test(tests, small_uploads_go_on_while_the_place_is_away);
+	tcase_add_test(tests, a_start_asks_nothing_of_the_place);
 	tcase_add_test(tests, a_lost_row_costs_its_pack_alone);
 	suite_add_tcase(suite, tests);
 	return suite;

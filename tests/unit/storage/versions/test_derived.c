@@ -1,6 +1,9 @@
 #include "tests/unit/unit.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,11 +20,13 @@
 #include "storage/upkeep/gc.h"
 #include "storage/versions/derived_recipe.h"
 #include "storage/versions/version.h"
+#include "storage/packs/pack_store.h"
 #include "tests/unit/storage/derived_fixture.h"
+#include "tests/unit/storage/far_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 #include "weights/codec/block_code.h"
 
-enum { LARGE = 2 * BLOCK_CODE_ELEMENTS + 777, STEPS = 3 };
+enum { LARGE = 2 * BLOCK_CODE_ELEMENTS + 777, STEPS = 3, READ_BYTES = 256 * 1024 };
 
 static struct store_fixture fixture;
 static struct derived_checkpoint steps[STEPS];
@@ -127,6 +132,79 @@ START_TEST(test_ranges)
 		derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT max(depth) FROM derivations"), 2);
 	check_ranges(&second, &steps[2]);
+}
+END_TEST
+
+static void post(void *wakes)
+{
+	sem_post(wakes);
+}
+
+/* As a reactor reads: the place ends the test when a read would wait for it. */
+static int count_waits(const struct object *object, struct span bytes, uint64_t offset)
+{
+	struct error err = {0};
+	struct buffer read;
+	sem_t wakes;
+	int waits = 0;
+	ptrdiff_t got;
+	sem_init(&wakes, 0, 0);
+	buffer_init(&read, object->size + READ_BYTES);
+	struct object_view *const view = object_view_new(fixture.store, &err);
+	struct body_source *const source =
+		object_view_open_soon(view, object, offset, object->size - offset, &err);
+	ck_assert_msg(source != NULL, "%s", err.text);
+	object_view_free(view);
+	source->let_wait(source, post, &wakes);
+	while ((got = source->read(source, buffer_reserve(&read, READ_BYTES), READ_BYTES, &err)) !=
+		0) {
+		ck_assert_msg(got != -1, "%s", err.text);
+		buffer_commit(&read, got > 0 ? (size_t)got : 0);
+		waits += got == SOURCE_WAIT;
+		while (got == SOURCE_WAIT && sem_wait(&wakes) != 0)
+			ck_assert_int_eq(errno, EINTR);
+	}
+	ck_assert(span_equal(
+		buffer_span(&read), span_slice(bytes, (size_t)offset, object->size - offset)));
+	source->close(source);
+	sem_destroy(&wakes);
+	buffer_release(&read);
+	return waits;
+}
+
+/* A step over a step, with all their bytes in a far place. */
+START_TEST(test_far_bytes_are_awaited)
+{
+	static struct far_fixture far;
+	char folder[4096];
+	struct error err = {0};
+	store_fixture_close(&fixture);
+	memset(&fixture, 0, sizeof(fixture));
+	far = (struct far_fixture){.folder = folder};
+	fixture.far = &far;
+	fixture.pack_open_ms = 1;
+	store_fixture_open(&fixture);
+	snprintf(folder, sizeof(folder), "%s/far", fixture.folder);
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "b", "main", &err), 0);
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	const struct object first =
+		derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object second =
+		derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
+	fixture.clock.now_ms += 10;
+	for (int i = 0; i < 2000 && pack_store_shared_waits(store_packs(fixture.store)); i++)
+		usleep(5000);
+	for (int i = 0; i < 6; i++) {
+		if (i % 2 == 0)
+			store_fixture_reopen(&fixture);
+		far_fixture_cool(&far);
+		far_fixture_play_reactor(&far, true);
+		ck_assert_int_gt(count_waits(&second, buffer_span(&steps[2].bytes),
+					 second.size * (unsigned)i / 7),
+			0);
+		far_fixture_play_reactor(&far, false);
+	}
 }
 END_TEST
 
@@ -756,6 +834,7 @@ Suite *test_derived_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_a_swapped_version_says_and_gives_what_it_did);
 	tcase_add_test(tests, test_ranges);
+	tcase_add_test(tests, test_far_bytes_are_awaited);
 	tcase_add_test(tests, test_ranges_of_pieces_with_many_blocks);
 	tcase_add_test(tests, test_a_third_derivation_is_refused);
 	tcase_add_test(tests, test_a_source_is_not_swapped);

@@ -1,5 +1,7 @@
 #include "storage/xet/xorb_source.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +244,80 @@ START_TEST(a_damaged_record_ends_the_stream)
 }
 END_TEST
 
+static void post(void *wakes)
+{
+	sem_post(wakes);
+}
+
+/* As a reactor reads: the place ends the test when a read would wait for it. */
+static void expect_without_blocking(
+	struct shown *shown, const uint8_t *whole, bool as_stored, uint64_t offset, size_t piece)
+{
+	const struct xorb_source_params params = {.runs = shown->runs,
+		.count = shown->stream.segment_count,
+		.as_stored = as_stored,
+		.offset = offset,
+		.length = shown->length - offset,
+		.is_soon = true};
+	struct error err = {0};
+	uint8_t *const into = memory_new(shown->length + piece);
+	sem_t wakes;
+	int waits = 0;
+	uint64_t have = 0;
+	ptrdiff_t got;
+	sem_init(&wakes, 0, 0);
+	struct body_source *const source = xorb_source_open(shown->fixture.store, &params, &err);
+	ck_assert_msg(source != NULL, "%s", err.text);
+	source->let_wait(source, post, &wakes);
+	while ((got = source->read(source, into + have, piece, &err)) != 0) {
+		ck_assert_msg(got != -1, "%s", err.text);
+		have += got > 0 ? (uint64_t)got : 0;
+		waits += got == SOURCE_WAIT;
+		while (got == SOURCE_WAIT && sem_wait(&wakes) != 0)
+			ck_assert_int_eq(errno, EINTR);
+	}
+	ck_assert_uint_eq(have, params.length);
+	ck_assert_int_eq(memcmp(into, whole + offset, have), 0);
+	ck_assert_int_gt(waits, 0);
+	source->close(source);
+	sem_destroy(&wakes);
+	free(into);
+}
+
+START_TEST(far_records_come_in_without_blocking)
+{
+	static const size_t pieces[] = {3000, 65536, 300000};
+	struct shown shown;
+	struct error err = {0};
+	shown_open(&shown, PACK_FIXTURE_FAR);
+	struct far_fixture *const far = &shown.fixture.far;
+	pack_fixture_store_shared(&shown.fixture);
+	set_runs(&shown, _i == 1);
+	uint8_t *const whole = shown_whole(&shown, _i == 1);
+	pack_fixture_reopen(&shown.fixture);
+	far_fixture_play_reactor(far, true);
+	/* the indexes are far */
+	const struct xorb_source_params soon = {
+		.runs = shown.runs, .count = 1, .as_stored = _i == 1, .length = 1, .is_soon = true};
+	ck_assert_ptr_null(xorb_source_open(shown.fixture.store, &soon, &err));
+	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
+	far_fixture_play_reactor(far, false);
+	uint8_t *const again = shown_whole(&shown, _i == 1);
+	ck_assert_int_eq(memcmp(again, whole, shown.length), 0);
+	free(again);
+	far_fixture_play_reactor(far, true);
+	for (int i = 0; i < 9; i++) {
+		far_fixture_cool(far);
+		atomic_store(&far->garbled, i == 0);
+		expect_without_blocking(&shown, whole, _i == 1,
+			i % 3 == 0 ? 0 : shown.length * (uint64_t)i / 10, pieces[i / 3]);
+	}
+	far_fixture_play_reactor(far, false);
+	free(whole);
+	shown_close(&shown);
+}
+END_TEST
+
 START_TEST(inline_bytes_are_one_plain_record)
 {
 	static const uint8_t expected[] = {0, 5, 0, 0, 0, 5, 0, 0, 'h', 'e', 'l', 'l', 'o'};
@@ -269,6 +345,7 @@ Suite *test_xorb_source_suite(void)
 	tcase_add_test(plain, runs_of_another_length_or_pack_are_not_found);
 	tcase_add_test(plain, a_damaged_record_ends_the_stream);
 	tcase_add_test(plain, inline_bytes_are_one_plain_record);
+	tcase_add_loop_test(plain, far_records_come_in_without_blocking, 0, 2);
 	suite_add_tcase(suite, plain);
 	return suite;
 }

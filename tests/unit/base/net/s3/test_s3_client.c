@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/digest/digest.h"
 #include "base/encode.h"
-#include "tests/unit/base/net/s3/s3_service.h"
+#include "tests/unit/s3_service.h"
 
 static const char BUSY_XML[] =
 	"<Error><Code>SlowDown</Code><Message>Please reduce your rate.</Message></Error>";

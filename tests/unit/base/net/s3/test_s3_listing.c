@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/net/s3/s3_listing.h"
-#include "tests/unit/base/net/s3/s3_service.h"
+#include "tests/unit/s3_service.h"
 
 #define TIME              "<LastModified>2026-11-28T00:00:00.000Z</LastModified>"
 #define OBJECT(key, size) "<Contents><Key>" key "</Key>" TIME "<Size>" size "</Size></Contents>"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/net/s3/s3_upload.h"
-#include "tests/unit/base/net/s3/s3_service.h"
+#include "tests/unit/s3_service.h"
 
 static const struct s3_service_answer GOOD[] = {{.status = 200}, {0}};
 static const char GONE[] =

@@ -1,8 +1,8 @@
 /* A small HTTP server on 127.0.0.1 in place of an S3 service, which answers as a script says, right
  * or wrong: the nth request gets the nth answer, and those after the last one the last one. A
  * thread per connection. */
-#ifndef TESTS_UNIT_BASE_NET_S3_S3_SERVICE_H
-#define TESTS_UNIT_BASE_NET_S3_S3_SERVICE_H
+#ifndef TESTS_UNIT_S3_SERVICE_H
+#define TESTS_UNIT_S3_SERVICE_H
 
 #include "base/net/s3/s3_client.h"
 
@@ -31,7 +31,7 @@ const char *s3_service_endpoint(const struct s3_service *service);
 const char *s3_service_trace(const struct s3_service *service);
 const char *s3_service_head(const struct s3_service *service); /* of the last request */
 struct span s3_service_body(const struct s3_service *service);
-unsigned s3_service_count(const struct s3_service *service); /* of requests of this script */
+unsigned s3_service_count(struct s3_service *service); /* of requests of this script */
 unsigned s3_service_most_at_once(const struct s3_service *service);
 
 /* A client of it for the bucket "box" and the prefix "in/", with short pauses. `more` may have

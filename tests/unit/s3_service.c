@@ -1,4 +1,4 @@
-#include "tests/unit/base/net/s3/s3_service.h"
+#include "tests/unit/s3_service.h"
 
 #include <check.h>
 #include <netinet/in.h>
@@ -249,9 +249,12 @@ struct span s3_service_body(const struct s3_service *service)
 	return buffer_span(&service->body);
 }
 
-unsigned s3_service_count(const struct s3_service *service)
+unsigned s3_service_count(struct s3_service *service)
 {
-	return service->count;
+	pthread_mutex_lock(&service->mutex);
+	const unsigned count = service->count;
+	pthread_mutex_unlock(&service->mutex);
+	return count;
 }
 
 unsigned s3_service_most_at_once(const struct s3_service *service)
