@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +28,7 @@
 enum { LARGE = 2 * BLOCK_CODE_ELEMENTS + 777, STEPS = 3, READ_BYTES = 256 * 1024 };
 
 static struct store_fixture fixture;
+static char *far_folder; /* NULL: packs lie in the store's folder */
 static struct derived_checkpoint steps[STEPS];
 
 static void set_up(void)
@@ -46,6 +46,9 @@ static void tear_down(void)
 	for (unsigned i = 0; i < STEPS; i++)
 		derived_checkpoint_release(&steps[i]);
 	store_fixture_close(&fixture);
+	if (far_folder != NULL)
+		unit_scratch_remove(far_folder);
+	far_folder = NULL;
 }
 
 static bool holds(const char *key, unsigned step)
@@ -176,16 +179,14 @@ static int count_waits(const struct object *object, struct span bytes, uint64_t 
 START_TEST(test_far_bytes_are_awaited)
 {
 	static struct far_fixture far;
-	char folder[4096];
 	struct error err = {0};
+	far_folder = unit_scratch_make();
 	store_fixture_close(&fixture);
 	memset(&fixture, 0, sizeof(fixture));
-	far = (struct far_fixture){.folder = folder};
+	far = (struct far_fixture){.folder = far_folder};
 	fixture.far = &far;
 	fixture.pack_open_ms = 1;
 	store_fixture_open(&fixture);
-	snprintf(folder, sizeof(folder), "%s/far", fixture.folder);
-	store_fixture_reopen(&fixture);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "b", "main", &err), 0);
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object first =
