@@ -23,7 +23,7 @@ enum { WAITS = 2000, WAIT_US = 5000 };
 
 static struct store_fixture fixture;
 static struct far_fixture place;
-static char folder[4096];
+static char *folder;
 static uint8_t *noise;
 
 static void set_up(void)
@@ -31,7 +31,7 @@ static void set_up(void)
 	struct error err = {0};
 	noise = fixture_noise(NOISE, 7);
 	memset(&fixture, 0, sizeof(fixture));
-	snprintf(folder, sizeof(folder), "%s", unit_scratch_make());
+	folder = unit_scratch_make();
 	place = (struct far_fixture){.folder = folder};
 	fixture.far = &place;
 	fixture.pack_open_ms = KEPT_OPEN_MS;
@@ -42,6 +42,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	store_fixture_close(&fixture);
+	unit_scratch_remove(folder);
 	free(noise);
 }
 
