@@ -111,7 +111,5 @@ static inline bool backend_forget(struct backend_file *file, uint64_t offset, ui
 struct backend *backend_folder_open(
 	const char *folder, const char *aside, const struct file_ops *files, struct error *err);
 struct backend *backend_memory_new(void);
-/* The same as a far place. */
-struct backend *backend_memory_new_far(void);
 
 #endif

@@ -32,7 +32,6 @@ struct memory_name {
 	uint64_t size;
 };
 
-static struct backend *memory_new_with(const struct backend_ops *ops);
 static int backend_memory_create(struct backend *backend, const char *name,
 	struct backend_file **out_file, struct error *err);
 static struct memory_blob **blob_find(struct backend_memory *memory, const char *name);
@@ -88,43 +87,11 @@ static const struct backend_ops memory_ops = {
 	.sync_names = backend_memory_sync_names,
 	.free = backend_memory_free,
 };
-static const struct backend_ops far_ops = {
-	.create = backend_memory_create,
-	.create_staged = backend_memory_create,
-	.open = backend_memory_open,
-	.open_uncached = backend_memory_open,
-	.append = backend_memory_append,
-	.read = backend_memory_read,
-	.sync = backend_memory_sync,
-	.truncate = backend_memory_truncate,
-	.size = backend_memory_size,
-	.close = backend_memory_close,
-	.put = backend_memory_put,
-	.put_derived = backend_memory_put,
-	.get = backend_memory_get,
-	.remove = backend_memory_remove,
-	.list = backend_memory_list,
-	.set_aside = backend_memory_set_aside,
-	.bring_back = backend_memory_bring_back,
-	.list_aside = backend_memory_list_aside,
-	.sync_names = backend_memory_sync_names,
-	.free = backend_memory_free,
-};
 
 struct backend *backend_memory_new(void)
 {
-	return memory_new_with(&memory_ops);
-}
-
-struct backend *backend_memory_new_far(void)
-{
-	return memory_new_with(&far_ops);
-}
-
-static struct backend *memory_new_with(const struct backend_ops *ops)
-{
 	struct backend_memory *const memory = memory_new(sizeof(*memory));
-	memory->base.ops = ops;
+	memory->base.ops = &memory_ops;
 	lock_init(&memory->lock, LOCK_PACK_STORE);
 	return &memory->base;
 }
