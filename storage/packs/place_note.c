@@ -5,6 +5,8 @@
 
 enum { PATH_BYTES = 4096, NOTE_MAX_BYTES = 4096, PREFIX = 2 };
 
+static int write_note(
+	const struct file_ops *files, const char *folder, const char *place, struct error *err);
 static int read_note(const char *folder, struct buffer *out, bool *out_is_there, struct error *err);
 static bool has_packs(const char *folder);
 static bool has_files(const char *path);
@@ -12,25 +14,31 @@ static bool has_files(const char *path);
 int place_note_set(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err)
 {
-	char path[PATH_BYTES];
 	struct buffer text;
 	bool is_there = false;
 	buffer_init(&text, NOTE_MAX_BYTES);
 	int result = read_note(folder, &text, &is_there, err);
-	if (result == 0 && !is_there && has_packs(folder))
+	if (result == 0 && !is_there)
+		result = write_note(files, folder, place, err);
+	else if (result == 0 && !span_equal_text(buffer_span(&text), place))
 		result = error_set(err, ERROR_INVALID,
-			"The packs of this store lie in %s/packs, and not at %s; start without the setting packs.",
-			folder, place);
-	const bool is_same = is_there && span_equal_text(buffer_span(&text), place);
-	if (result == 0 && !is_same) {
-		buffer_reset(&text);
-		buffer_add_text(&text, place);
-		snprintf(path, sizeof(path), "%s/packs.place", folder);
-		result = file_publish(
-			files != NULL ? files : file_system(), path, buffer_span(&text), 0600, err);
-	}
+			"The packs of this store lie at %.200s, and not at %.200s. If they have another address now, write it into %s/packs.place.",
+			buffer_text(&text), place, folder);
 	buffer_release(&text);
 	return result;
+}
+
+static int write_note(
+	const struct file_ops *files, const char *folder, const char *place, struct error *err)
+{
+	char path[PATH_BYTES];
+	if (has_packs(folder))
+		return error_set(err, ERROR_INVALID,
+			"The packs of this store lie in %s/packs, and not at %s; start without the setting packs.",
+			folder, place);
+	snprintf(path, sizeof(path), "%s/packs.place", folder);
+	return file_publish(
+		files != NULL ? files : file_system(), path, span_text(place), 0600, err);
 }
 
 static int read_note(const char *folder, struct buffer *out, bool *out_is_there, struct error *err)
@@ -39,7 +47,11 @@ static int read_note(const char *folder, struct buffer *out, bool *out_is_there,
 	snprintf(path, sizeof(path), "%s/packs.place", folder);
 	if (file_find(path, out_is_there, err) != 0)
 		return -1;
-	return *out_is_there ? file_read_all(path, out, err) : 0;
+	if (!*out_is_there || file_read_all(path, out, err) != 0)
+		return *out_is_there ? -1 : 0;
+	while (out->len > 0 && out->data[out->len - 1] == '\n') /* of an editor */
+		out->len--;
+	return 0;
 }
 
 static bool has_packs(const char *folder)

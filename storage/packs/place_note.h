@@ -7,7 +7,8 @@
 #include "base/file.h"
 
 /* For a store whose packs lie at `place`; durable when it returns. invalid when its packs lie in
- * the folder. `files` NULL: the real ones. */
+ * the folder, or at another place: a store that was started with the wrong place would write there
+ * what the right one then lacks. `files` NULL: the real ones. */
 int place_note_set(
 	const struct file_ops *files, const char *folder, const char *place, struct error *err);
 /* Before DIR/packs is used: invalid, with the place, when the packs lie elsewhere. */

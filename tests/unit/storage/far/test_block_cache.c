@@ -28,6 +28,7 @@ struct source { /* of files that all have the same bytes */
 static struct source source;
 static struct block_cache *cache;
 static uint8_t *bytes;
+static char *scratch;
 static char folder[4096];
 static struct error err;
 
@@ -85,7 +86,8 @@ static void set_up(void)
 	source.base = (struct block_source){.size = size_of, .read = read_of};
 	err = (struct error){0};
 	bytes = fixture_noise(SIZE, 5);
-	snprintf(folder, sizeof(folder), "%s/packs", unit_scratch_make());
+	scratch = unit_scratch_make();
+	snprintf(folder, sizeof(folder), "%s/packs", scratch);
 	open_cache(100, NULL);
 }
 
@@ -94,6 +96,7 @@ static void tear_down(void)
 	if (cache != NULL)
 		block_cache_close(cache);
 	free(bytes);
+	unit_scratch_remove(scratch);
 }
 
 static void reopen(unsigned blocks)

@@ -24,6 +24,7 @@ static const struct s3_service_answer PARTS[] = {{.status = 200, .body = BEGUN},
 static struct s3_service *service;
 static struct backend *backend;
 static uint8_t *bytes;
+static char *scratch;
 static char folder[4096];
 static struct error err;
 
@@ -53,7 +54,8 @@ static void set_up(void)
 	setenv("DELTABUCKET_PACKS_SECRET", "s", 1);
 	bytes = fixture_noise(SIZE, 3);
 	service = s3_service_start(GOOD);
-	snprintf(folder, sizeof(folder), "%s/packs", unit_scratch_make());
+	scratch = unit_scratch_make();
+	snprintf(folder, sizeof(folder), "%s/packs", scratch);
 	open_backend();
 }
 
@@ -62,6 +64,7 @@ static void tear_down(void)
 	backend->ops->free(backend);
 	s3_service_stop(service);
 	free(bytes);
+	unit_scratch_remove(scratch);
 }
 
 static void reopen(void)

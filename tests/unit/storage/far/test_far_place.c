@@ -10,6 +10,7 @@
 
 static struct far_place place;
 static struct error err;
+static char *scratch;
 static char path[4096];
 
 static void set_up(void)
@@ -18,12 +19,14 @@ static void set_up(void)
 	place = (struct far_place){.endpoint = NULL};
 	unsetenv("DELTABUCKET_PACKS_KEY_ID");
 	unsetenv("DELTABUCKET_PACKS_SECRET");
-	snprintf(path, sizeof(path), "%s/key", unit_scratch_make());
+	scratch = unit_scratch_make();
+	snprintf(path, sizeof(path), "%s/key", scratch);
 }
 
 static void tear_down(void)
 {
 	far_place_release(&place);
+	unit_scratch_remove(scratch);
 }
 
 static void parses(const char *text, const char *endpoint, const char *bucket, const char *prefix)
