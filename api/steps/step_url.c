@@ -57,8 +57,8 @@ int step_url_check(struct exchange *exchange, const struct object *object, struc
 }
 
 /* A reply to a shared URL that is not valid, which the caller's key has opened, must not stay in a
- * cache: it would serve the URL on. A URL without `v` may mean other bytes one day, so no shared
- * cache may keep its. */
+ * cache: it would serve the URL on. So would a shared cache the URL without its signature, where
+ * URLs have one. A URL without `v` may mean other bytes one day: no shared cache may keep those. */
 const char *step_url_cache_control(struct exchange *exchange)
 {
 	const struct api_context *const context = exchange->context;
@@ -70,7 +70,8 @@ const char *step_url_cache_control(struct exchange *exchange)
 		return "private, no-store";
 	if (is_shared && exchange->shared_until_s - now_s < age_s)
 		age_s = exchange->shared_until_s > now_s ? exchange->shared_until_s - now_s : 0;
-	const bool is_public = context->shared_cache && exchange_query(exchange, "v", &digest);
+	const bool is_public = context->shared_cache && (is_shared || !context->shared_urls) &&
+		exchange_query(exchange, "v", &digest);
 	const char *const text = arena_format(exchange->arena, "%s, max-age=%" PRId64 ", immutable",
 		is_public ? "public" : "private", age_s);
 	return text != NULL ? text : "private, no-store";

@@ -39,6 +39,7 @@ struct store_parts {
 	const struct derive_options *derive;
 	const struct webhook_options *webhooks;
 	const struct xet_options *xet;
+	_Atomic unsigned savings_waiting; /* countings on their way (step_saving.h) */
 	int64_t scratch_left; /* the highest version that an earlier process held (scratch.h) */
 	struct store_threads *threads; /* only storage/open uses it */
 };

@@ -1,12 +1,14 @@
 #include "storage/overview/step_saving.h"
 
+#include <stdatomic.h>
+
 #include "storage/core/call.h"
 #include "storage/run_tables/fold_row.h"
 #include "storage/run_tables/run_row.h"
 #include "storage/run_tables/step_row.h"
 #include "storage/run_tables/step_sizes.h"
 
-enum { ARENA_BYTES = 64 * 1024 };
+enum { ARENA_BYTES = 64 * 1024, WAITING_MAX = 256 };
 
 /* Nobody waits for it: it is freed with its wake. */
 struct counting {
@@ -34,6 +36,11 @@ int step_saving_find(struct store *store, const struct step_part_sent *sent, uin
 
 void step_saving_count(struct store *store, const struct step_part_sent *sent)
 {
+	_Atomic unsigned *const waiting = &store_parts(store)->savings_waiting;
+	if (atomic_fetch_add(waiting, 1) >= WAITING_MAX) {
+		atomic_fetch_sub(waiting, 1);
+		return;
+	}
 	struct counting *const counting = call_new(sizeof(*counting), &kind, store, ARENA_BYTES);
 	counting->sent = *sent;
 	counting->sent.run = run_ref_copy(&sent->run, counting->call.arena);
@@ -54,7 +61,9 @@ static enum call_next step_saving_help(struct call *call, struct error *err)
 
 static void step_saving_ended(void *owner)
 {
-	call_free(&((struct counting *)owner)->call);
+	struct counting *const counting = owner;
+	atomic_fetch_sub(&store_parts(counting->call.store)->savings_waiting, 1);
+	call_free(&counting->call);
 }
 
 static int look(struct store *store, struct db *db, const struct step_part_sent *sent,

@@ -18,7 +18,8 @@ int step_saving_find(struct store *store, const struct step_part_sent *sent, uin
 	struct error *err);
 /* Adds both to the metrics FORM_BYTES_SENT and FORM_FULL_BYTES_SENT a moment later: a helper finds
  * them, because a manifest may have to be read. Does not block. A step that is gone by then does
- * not count. */
+ * not count, nor what is sent while 256 countings wait: clients may send faster than helpers
+ * count. */
 void step_saving_count(struct store *store, const struct step_part_sent *sent);
 
 #endif

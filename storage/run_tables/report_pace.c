@@ -5,8 +5,8 @@
 
 enum { OCTAVE = 4 };
 
-_Static_assert(REPORT_MOST_S * 1000 / 4 * 5 < PATH_HOLD_MS,
-	"workers report before retention trusts the leases of another life");
+_Static_assert(REPORT_MOST_S * 1000 / 3 * 4 < PATH_HOLD_MS,
+	"workers, also older ones, report before retention trusts the leases of another life");
 
 static uint64_t seconds_for(size_t replicas);
 static uint64_t round_up(uint64_t count);

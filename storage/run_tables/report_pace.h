@@ -18,7 +18,7 @@
  *     10,000         52       208          52                  192                         333
  *    100,000        574      2296         574                  174                       3,333
  *
- * (a run with lease_s 120; up to 140,000 replicas repeat under 200 a second, the 262,144 that there
+ * (a run with lease_s 120; up to 132,000 replicas repeat under 200 a second, the 262,144 that there
  * may be 375). What is new is told at once and lies beside that budget: a step costs one request of
  * each worker, when it is ready to serve it, and the next repeated one is due report_s after that.
  * So where steps come more often than report_s, workers send that one request a step and repeat
@@ -31,10 +31,11 @@
 
 enum {
 	REPORTS_PER_S = 200,
-	/* With its quarter it is below the 15 minutes for which retention leaves runs alone after a
-	 * start: a server that lost leases (an older backup) has heard of each worker by then. So
-	 * the size of the fleet keeps the steps of a dead worker for 47 minutes at most. */
-	REPORT_MOST_S = 700,
+	/* With its quarter, or with the third of older workers, it is below the 15 minutes for
+	 * which retention leaves runs alone after a start: a server that lost leases (an older
+	 * backup) has heard of each worker by then. So the size of the fleet keeps the steps of a
+	 * dead worker for 44 minutes at most. */
+	REPORT_MOST_S = 660,
 	REPORTS_OF_LEASE = 4,
 	PASSING_FREE = 64 /* replicas up to which all that passes is told */
 };

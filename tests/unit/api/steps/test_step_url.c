@@ -421,7 +421,11 @@ START_TEST(test_what_caches_may_keep)
 	expect_cache(url, true, "private, max-age=6000, immutable");
 	expect_cache(url, false, "private, max-age=6000, immutable");
 	fixture.context.shared_cache = true;
+	/* It would serve on what a signature opens for two hours. */
+	expect_cache(plain, false, "private, max-age=31536000, immutable");
+	fixture.context.shared_urls = false;
 	expect_cache(plain, false, "public, max-age=31536000, immutable");
+	fixture.context.shared_urls = true;
 	pass_ms(1000 * 1000);
 	expect_cache(url, true, "public, max-age=5000, immutable");
 	/* It may mean other bytes one day. */
