@@ -240,7 +240,7 @@ class ObjectCommands(unittest.TestCase):
         self.expect(USAGE, '`deltabucket sync', 'put', self.daemon.scratch, 'box/folder')
         self.expect(USAGE, '`deltabucket sync', 'cp', self.daemon.scratch, 'box/folder/')
         os.mkdir(os.path.join(self.daemon.scratch, 'local'))
-        self.expect(USAGE, 'the folder of that name is written ./local', 'sync', 'local', 'box/folder', cwd=self.daemon.scratch)
+        self.expect(USAGE, 'write ./local to name the folder', 'sync', 'local', 'box/folder', cwd=self.daemon.scratch)
         self.expect(USAGE, 'one of the two must be a path', 'sync', 'nothing', 'box/folder', cwd=self.daemon.scratch)
 
 
