@@ -15,8 +15,6 @@ enum { CHECK_BYTES = 1024 * 1024 };
 static uint32_t plain_run(
 	const struct pack_entry *entries, size_t count, bool as_stored, size_t capacity);
 static uint32_t record_bytes(const struct pack_entry *entry);
-static int read_plain(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
-	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
 	uint32_t count, struct pack_read *read, struct error *err);
 static int read_private(struct pack_store *store, struct pack *pinned,
@@ -54,7 +52,7 @@ int pack_store_read_records(struct pack_store *store, const struct pack_run *run
 	if (found == 0)
 		result = error_set(err, ERROR_CORRUPT, "the pack has no such chunk.");
 	else if (plain > 0)
-		result = read_plain(pinned, entries, plain, read, err);
+		result = pack_store_read_adjacent(pinned, entries, plain, read, read_together, err);
 	else if (!pack_record_is_plain(&entries[0], as_stored) &&
 		pack_record_shown(&entries[0], as_stored) <= read->capacity)
 		result = read_private(store, pinned, &entries[0], read, err);
@@ -139,27 +137,6 @@ static uint32_t plain_run(
 static uint32_t record_bytes(const struct pack_entry *entry)
 {
 	return PACK_RECORD_HEADER_BYTES + entry->stored;
-}
-
-/* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
- * failure is that record's. In a far place a bad record after good ones is left for the next read,
- * which may read it once more. */
-static int read_plain(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
-	struct pack_read *read, struct error *err)
-{
-	struct backend_file *const file = pack_file(pinned);
-	const struct pack_entry *const last = &entries[count - 1];
-	if (pack_wait_fetch(read->wait, pinned, entries[0].offset,
-		    (uint64_t)last->offset + record_bytes(last) - entries[0].offset) != 0)
-		return PACK_WAITS;
-	int result = read_together(file, entries, count, read, err);
-	if (result != 0 && err->os_errno == EIO && count > 1)
-		result = read_together(file, entries, 1, read, err);
-	if (result == 0 || (read->len > 0 && backend_is_far(file->backend)))
-		return 0;
-	if (read->len == 0 && (result = pack_wait_retry(read->wait, pinned, &entries[0], err)) == 0)
-		result = read_together(file, entries, 1, read, err);
-	return result;
 }
 
 /* `read` counts the records before a bad one. */

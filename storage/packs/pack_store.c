@@ -43,8 +43,6 @@ static int record_read(struct backend_file *file, const struct pack_entry *entry
 static int no_such_chunk(struct error *err);
 static uint32_t run_length(const struct pack_entry *entries, size_t count, size_t capacity);
 static uint64_t record_end(const struct pack_entry *entry);
-static int run_read(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
-	struct pack_read *read, struct error *err);
 static int read_together(struct backend_file *file, const struct pack_entry *entries,
 	uint32_t count, struct pack_read *read, struct error *err);
 
@@ -269,6 +267,26 @@ int pack_store_read_chunk_soon(struct pack_store *store, const struct chunk_plac
 	return chunk_read(store, &read, out_len, err);
 }
 
+/* In a far place a bad record after good ones is left for the next read, which may read it once
+ * more. */
+int pack_store_read_adjacent(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
+	struct pack_read *read, pack_read_fn *together, struct error *err)
+{
+	struct backend_file *const file = pack_file(pinned);
+	ASSERT(count >= 1);
+	if (pack_wait_fetch(read->wait, pinned, entries[0].offset,
+		    record_end(&entries[count - 1]) - entries[0].offset) != 0)
+		return PACK_WAITS;
+	int result = together(file, entries, count, read, err);
+	if (result != 0 && err->os_errno == EIO && count > 1)
+		result = together(file, entries, 1, read, err);
+	if (result == 0 || (read->len > 0 && backend_is_far(file->backend)))
+		return 0;
+	if (read->len == 0 && (result = pack_wait_retry(read->wait, pinned, &entries[0], err)) == 0)
+		result = together(file, entries, 1, read, err);
+	return result;
+}
+
 int pack_store_read_run(struct pack_store *store, const struct pack_run *run,
 	struct pack_read *read, struct error *err)
 {
@@ -287,7 +305,7 @@ int pack_store_read_run(struct pack_store *store, const struct pack_run *run,
 	const uint32_t count = run_length(entries, found, read->capacity);
 	result = found == 0 ? no_such_chunk(err) : 0;
 	if (count > 0)
-		result = run_read(pinned, entries, count, read, err);
+		result = pack_store_read_adjacent(pinned, entries, count, read, read_together, err);
 	pack_wait_unpin(read->wait, store, pinned);
 	return result >= 0
 		? result
@@ -432,26 +450,6 @@ static uint32_t run_length(const struct pack_entry *entries, size_t count, size_
 static uint64_t record_end(const struct pack_entry *entry)
 {
 	return (uint64_t)entry->offset + PACK_RECORD_HEADER_BYTES + entry->stored;
-}
-
-/* A disk that cannot give one record gives none of a piece. Then the first is read alone, so that a
- * failure is that record's. In a far place a bad record after good ones is left for the next read,
- * which may read it once more. */
-static int run_read(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
-	struct pack_read *read, struct error *err)
-{
-	struct backend_file *const file = pack_file(pinned);
-	if (pack_wait_fetch(read->wait, pinned, entries[0].offset,
-		    record_end(&entries[count - 1]) - entries[0].offset) != 0)
-		return PACK_WAITS;
-	int result = read_together(file, entries, count, read, err);
-	if (result != 0 && err->os_errno == EIO && count > 1)
-		result = read_together(file, entries, 1, read, err);
-	if (result == 0 || (read->len > 0 && backend_is_far(file->backend)))
-		return 0;
-	if (read->len == 0 && (result = pack_wait_retry(read->wait, pinned, &entries[0], err)) == 0)
-		result = read_together(file, entries, 1, read, err);
-	return result;
 }
 
 /* Reads with one scatter read: the record headers beside, the payloads one after the other. `read`

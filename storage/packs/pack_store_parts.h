@@ -84,6 +84,16 @@ void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scra
 int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES],
 	const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
+/* Reads these adjacent records with one read of the backend into `read`, verified, and counts those
+ * before a bad one there. */
+typedef int pack_read_fn(struct backend_file *file, const struct pack_entry *entries,
+	uint32_t count, struct pack_read *read, struct error *err);
+/* Calls `together`, and copes with its failures: a disk that cannot give one record gives none of a
+ * piece, so that the first record is read alone, and in a far place the first one is read once
+ * more. PACK_WAITS when the bytes are not near. */
+int pack_store_read_adjacent(struct pack *pinned, const struct pack_entry *entries, uint32_t count,
+	struct pack_read *read, pack_read_fn *together, struct error *err);
+
 /* Adds to the error which record it was, counts the record when its bytes are wrong, and notes
  * damage (pack_damage_is). Returns -1. */
 int pack_store_read_failed(
